@@ -1,0 +1,24 @@
+export { BUS_API_PREFIX, BUS_USERS, type BusConfig, type BusUser, renderBusConfig } from './accounts.js';
+export { type EmbeddedNats, type NatsOptions, natsBinary, startNats } from './embedded/nats.js';
+export { type EmbeddedPostgres, type PostgresOptions, startPostgres } from './embedded/postgres.js';
+export { othersMayTraverse } from './embedded/postgres-binaries.js';
+export {
+  endProcess,
+  identify,
+  isRunning,
+  type ProcessIdentity,
+  whenGone,
+} from './embedded/process-identity.js';
+export { freePort } from './embedded/server-process.js';
+export { MigrationFailed, type Migrations, migrate } from './migrate.js';
+export { accountOf, DATABASE_NAME, OWNER_ROLE, roleOf, SERVICES, schemaOf } from './names.js';
+export { type BusProvisioning, provisionBus } from './provision.js';
+export {
+  type DatabasePasswords,
+  type DatabaseProvisioning,
+  databaseUrl,
+  ensureDatabase,
+  provisionDatabase,
+  withClient,
+} from './roles.js';
+export { type ServerVersion, serverVersion } from './server-version.js';

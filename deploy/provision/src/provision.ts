@@ -1,0 +1,99 @@
+import { consumerName, STREAM, STREAM_SUBJECTS, topology } from '@holdpoint/contracts';
+import {
+  AckPolicy,
+  type ConsumerConfig,
+  DeliverPolicy,
+  DiscardPolicy,
+  JetStreamApiError,
+  type JetStreamManager,
+  jetstreamManager,
+  RetentionPolicy,
+  StorageType,
+} from '@nats-io/jetstream';
+import { connect } from '@nats-io/transport-node';
+import { HINT_PREFIX } from './accounts.js';
+import { SERVICES } from './names.js';
+
+const SECOND = 1_000_000_000;
+const STREAM_NOT_FOUND = 10059;
+const CONSUMER_NOT_FOUND = 10014;
+
+export interface BusProvisioning {
+  servers: string;
+  /** HUB's password: the only account that may touch streams and consumers. */
+  password: string;
+  /** Copies of each message; 3 in production. Default 1. */
+  replicas?: number;
+  /** Size at which the stream refuses new messages; nothing is ever dropped. Default: no limit but the disk. */
+  maxBytes?: number;
+}
+
+/** Creates the stream and every durable consumer of `topology`, or brings them up to date. Idempotent. */
+export async function provisionBus(options: BusProvisioning): Promise<void> {
+  const nc = await connect({
+    servers: options.servers,
+    user: 'hub',
+    pass: options.password,
+    name: 'provisioner',
+  });
+  try {
+    const jsm = await jetstreamManager(nc);
+    await ensureStream(jsm, options);
+    for (const service of SERVICES)
+      for (const pattern of topology[service].consumes)
+        await ensureConsumer(jsm, consumerName(service, pattern), pattern);
+  } finally {
+    await nc.close();
+  }
+}
+
+async function ensureStream(jsm: JetStreamManager, { replicas = 1, maxBytes = -1 }: BusProvisioning) {
+  const config = {
+    subjects: [...STREAM_SUBJECTS],
+    num_replicas: replicas,
+    max_bytes: maxBytes,
+    max_age: 0,
+    duplicate_window: 120 * SECOND,
+    discard: DiscardPolicy.New,
+    allow_direct: true,
+    deny_delete: true,
+    deny_purge: true,
+    // Hints carry no body: they say that something was stored, and where to read it.
+    republish: { src: '>', dest: `${HINT_PREFIX}.>`, headers_only: true },
+  };
+  const found = await unless(STREAM_NOT_FOUND, jsm.streams.info(STREAM));
+  if (found) await jsm.streams.update(STREAM, { ...found.config, ...config });
+  else
+    await jsm.streams.add({
+      ...config,
+      name: STREAM,
+      storage: StorageType.File,
+      retention: RetentionPolicy.Limits,
+    });
+}
+
+/** Looked up before it is added: servers differ in what adding an existing consumer with other settings does. */
+async function ensureConsumer(jsm: JetStreamManager, name: string, pattern: string) {
+  const everything = pattern === '>';
+  const config: Partial<ConsumerConfig> = {
+    ack_wait: 30 * SECOND,
+    max_deliver: -1,
+    max_ack_pending: everything ? 16_384 : 1024,
+    ...(everything ? {} : { filter_subject: pattern }),
+  };
+  const found = await unless(CONSUMER_NOT_FOUND, jsm.consumers.info(STREAM, name));
+  if (found) await jsm.consumers.update(STREAM, name, config);
+  else
+    await jsm.consumers.add(STREAM, {
+      ...config,
+      durable_name: name,
+      ack_policy: everything ? AckPolicy.All : AckPolicy.Explicit,
+      deliver_policy: DeliverPolicy.All,
+    });
+}
+
+const unless = <T>(code: number, answer: Promise<T>): Promise<T | undefined> =>
+  answer.catch((err: unknown) => {
+    if (err instanceof JetStreamApiError && err.code === code) return undefined;
+    throw err;
+  });

@@ -1,0 +1,69 @@
+import { z } from 'zod';
+import { callRef, hint } from '../call.js';
+import { sha256Hex, timestamp } from '../ids.js';
+import { principal } from '../principal.js';
+import { sealed } from '../sealed.js';
+import { define } from './define.js';
+
+const frozenCall = callRef.extend({ schemaDigest: sha256Hex, digest: sha256Hex });
+
+export const callStaged = define({
+  type: 'call.staged',
+  version: 1,
+  publisher: 'staging',
+  entity: 'call',
+  once: true,
+  description: 'The call is held, under a number for people: acme#42.',
+  data: z.strictObject({
+    call: frozenCall,
+    number: z.int().min(1),
+    hint,
+    expiresAt: timestamp,
+    rule: z.string().min(1).max(300),
+    policyVersion: z.string().min(1).max(64),
+    flags: z.array(z.string().max(64)).max(32),
+  }),
+});
+
+export const approvalVoted = define({
+  type: 'approval.voted',
+  version: 1,
+  publisher: 'staging',
+  entity: 'call',
+  once: false,
+  description: 'One vote of several. It binds to the digest that the voter saw.',
+  data: z.strictObject({
+    call: frozenCall,
+    number: z.int().min(1),
+    vote: z.enum(['approve', 'reject']),
+    by: principal,
+    digestSeen: sha256Hex,
+    reason: sealed.nullable(),
+  }),
+});
+
+export const decision = z.enum(['approved', 'rejected', 'expired', 'withdrawn']);
+export type Decision = z.infer<typeof decision>;
+
+export const approvalDecided = define({
+  type: 'approval.decided',
+  version: 1,
+  publisher: 'staging',
+  entity: 'call',
+  once: true,
+  description: 'The one decision on a held call. An approval carries the sealed frozen bytes that were seen.',
+  data: z.strictObject({
+    call: frozenCall,
+    number: z.int().min(1),
+    decision,
+    /** Who decided; null when the deadline or the policy did. */
+    by: principal.nullable(),
+    decidedAt: timestamp,
+    reason: sealed.nullable(),
+    /** Why it ended without a person: `deadline`, `policy-denied`, `revised`. */
+    cause: z.enum(['person', 'deadline', 'policy-denied', 'revised']),
+    policyVersion: z.string().min(1).max(64),
+    /** Present when approved, and only then. */
+    frozen: sealed.optional(),
+  }),
+});

@@ -1,0 +1,91 @@
+import { z } from 'zod';
+import { callRef, executionClass, hint, outcome } from '../call.js';
+import { sha256Hex } from '../ids.js';
+import { principal } from '../principal.js';
+import { sealed } from '../sealed.js';
+import { define } from './define.js';
+
+export const toolProposed = define({
+  type: 'tool.proposed',
+  version: 1,
+  publisher: 'agent-engine',
+  entity: 'call',
+  once: true,
+  description: 'An agent asks for a call. The argument bytes are frozen from here on.',
+  data: z.strictObject({
+    call: callRef.extend({ schemaDigest: sha256Hex, digest: sha256Hex }),
+    /** Nonce (32 bytes), then the argument JSON byte for byte as the model emitted it. */
+    frozen: sealed,
+    argumentBytes: z.int().min(0),
+    hint,
+    scope: z.enum(['user', 'admin']),
+    executionClass,
+    /** `builtin` tools are declared by us; everything else is a stranger's word. */
+    origin: z.enum(['builtin', 'foreign']),
+    step: z.int().min(1),
+    index: z.int().min(0),
+  }),
+});
+
+export const toolAbandoned = define({
+  type: 'tool.abandoned',
+  version: 1,
+  publisher: 'agent-engine',
+  entity: 'call',
+  once: true,
+  description: 'The engine gave the proposal up. It counts only if no verdict stands at a lower sequence.',
+  data: z.strictObject({ call: callRef, reason: z.enum(['no-verdict', 'cancelled', 'engine-lost']) }),
+});
+
+export const toolStarted = define({
+  type: 'tool.started',
+  version: 1,
+  publisher: 'agent-engine',
+  entity: 'call',
+  once: false,
+  description: 'The call is claimed. The effect begins only after this event is stored.',
+  data: z.strictObject({ call: callRef, attempt: z.int().min(1), held: z.boolean() }),
+});
+
+export const toolExecuted = define({
+  type: 'tool.executed',
+  version: 1,
+  publisher: 'agent-engine',
+  entity: 'call',
+  once: true,
+  description: 'What the call came to. Nothing more happens to it.',
+  data: z.strictObject({
+    call: callRef,
+    status: outcome,
+    /** True when a person released the call. */
+    held: z.boolean(),
+    /** Stable code of a refusal or error, such as `arguments.duplicate-key`. */
+    reason: z.string().max(128).optional(),
+    result: sealed.nullable(),
+    /** Size and salted digest of the whole result when the box holds only its beginning. */
+    truncated: z.strictObject({ bytes: z.int().min(0), digest: sha256Hex }).optional(),
+    /** The raw arguments of a call that was refused before it was proposed. */
+    arguments: sealed.optional(),
+    attempt: z.int().min(1).optional(),
+    settledBy: principal.optional(),
+    /** The run was cancelled; an effect that had begun is reported all the same. */
+    cancelled: z.boolean(),
+    durationMs: z.int().min(0),
+  }),
+});
+
+export const toolInDoubt = define({
+  type: 'tool.in-doubt',
+  version: 1,
+  publisher: 'agent-engine',
+  entity: 'call',
+  once: false,
+  description: 'Nobody knows whether the call took effect. Only a person can settle it.',
+  data: z.strictObject({
+    call: callRef,
+    attempt: z.int().min(1),
+    held: z.boolean(),
+    reason: z.enum(['tool-answered-unknown', 'lease-lapsed']),
+    note: sealed.nullable(),
+  }),
+});

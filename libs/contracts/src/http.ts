@@ -1,0 +1,237 @@
+import { z } from 'zod';
+import { hint, outcome, provenance } from './call.js';
+import { decision } from './events/approval.js';
+import { runStatus, usage } from './events/run.js';
+import { name, sha256Hex, timestamp, token } from './ids.js';
+import { principal, source } from './principal.js';
+
+/** RFC 9457. `code` is stable; `detail` says what to do; `errors` names the fields of a malformed request. */
+export const problem = z.object({
+  type: z.string(),
+  title: z.string(),
+  status: z.int(),
+  detail: z.string().optional(),
+  instance: z.string().optional(),
+  code: z.string(),
+  errors: z.array(z.object({ field: z.string(), message: z.string() })).optional(),
+});
+export type Problem = z.infer<typeof problem> & Record<string, unknown>;
+
+export const page = <T extends z.ZodType>(item: T) =>
+  z.object({ items: z.array(item), nextCursor: z.string().optional() });
+
+// agent-engine
+
+export const startRunRequest = z.strictObject({
+  prompt: z
+    .string()
+    .min(1)
+    .max(64 * 1024),
+  conversationId: token.optional(),
+  source: source.exclude(['task', 'approval', 'unknown']).optional(),
+});
+export type StartRunRequest = z.infer<typeof startRunRequest>;
+
+export const runState = z.enum(['queued', 'running', ...runStatus.options]);
+
+export const runView = z.object({
+  id: token,
+  spaceId: token,
+  ...provenance.shape,
+  state: runState,
+  attempt: z.int().optional(),
+  reason: z.string().optional(),
+  steps: z.int(),
+  usage,
+  result: z.string().nullable(),
+  queuedAt: timestamp,
+  startedAt: timestamp.nullable(),
+  completedAt: timestamp.nullable(),
+});
+export type RunView = z.infer<typeof runView>;
+
+/** One turn of a conversation as its members may read it. */
+export const turnView = z.object({
+  runId: token,
+  role: z.enum(['user', 'assistant', 'tool']),
+  text: z.string(),
+  at: timestamp,
+});
+export const conversationView = z.object({ id: token, spaceId: token, agent: name, turns: z.array(turnView) });
+export type ConversationView = z.infer<typeof conversationView>;
+
+/** A call whose outcome nobody knows. */
+export const doubtView = z.object({
+  callId: token,
+  spaceId: token,
+  runId: token,
+  agent: name,
+  tool: name,
+  action: name.nullable(),
+  attempt: z.int(),
+  held: z.boolean(),
+  reason: z.string(),
+  since: timestamp,
+});
+export type DoubtView = z.infer<typeof doubtView>;
+
+export const settleRequest = z.strictObject({
+  happened: z.boolean(),
+  note: z.string().max(500).optional(),
+});
+export type SettleRequest = z.infer<typeof settleRequest>;
+
+// policy
+
+/** The second question: is what was decided still right? Asked by staging at decision and by the engine at claim. */
+export const policyCheckRequest = z.strictObject({
+  moment: z.enum(['decision', 'claim']),
+  callId: token,
+  spaceId: token,
+  agent: name,
+  principal,
+  server: name,
+  tool: name,
+  action: name.nullable(),
+  hint,
+  scope: z.enum(['user', 'admin']),
+  origin: z.enum(['builtin', 'foreign']),
+});
+export type PolicyCheckRequest = z.infer<typeof policyCheckRequest>;
+
+export const policyCheckReply = z.object({
+  verdict: z.enum(['auto', 'approve', 'deny']),
+  halted: z.boolean(),
+  reason: z.string(),
+  rule: z.string(),
+  policyVersion: z.string(),
+});
+export type PolicyCheckReply = z.infer<typeof policyCheckReply>;
+
+// staging
+
+export const approvalStatus = z.enum(['pending', ...decision.options]);
+
+/** What became of an approved call. */
+export const executionState = z.enum(['waiting', 'executing', 'in-doubt', 'closed']);
+
+export const approvalSummary = z.object({
+  id: token,
+  number: z.int(),
+  spaceId: token,
+  runId: token,
+  ...provenance.shape,
+  server: name,
+  tool: name,
+  action: name.nullable(),
+  hint,
+  digest: sha256Hex,
+  status: approvalStatus,
+  stagedAt: timestamp,
+  expiresAt: timestamp,
+  rule: z.string(),
+  policyVersion: z.string(),
+  flags: z.array(z.string()),
+  decidedBy: principal.nullable(),
+  decidedAt: timestamp.nullable(),
+  execution: executionState.nullable(),
+  outcome: outcome.nullable(),
+});
+export type ApprovalSummary = z.infer<typeof approvalSummary>;
+
+/** `arguments` is the frozen text exactly as the model wrote it: show it escaped, hash it as it is. */
+export const approvalView = approvalSummary.extend({
+  arguments: z.string(),
+  reason: z.string().nullable(),
+});
+export type ApprovalView = z.infer<typeof approvalView>;
+
+export const decisionRequest = z.strictObject({
+  decision: z.enum(['approve', 'reject']),
+  /** The digest that the decider saw; any other is refused. */
+  digest: sha256Hex,
+  reason: z.string().max(2000).optional(),
+});
+export type DecisionRequest = z.infer<typeof decisionRequest>;
+
+// taskboard
+
+export const taskState = z.enum(['open', 'offered', 'accepted', 'running', 'done', 'dead', 'cancelled']);
+export type TaskState = z.infer<typeof taskState>;
+
+export const taskView = z.object({
+  id: token,
+  spaceId: token,
+  conversationId: token,
+  agent: name,
+  kind: z.enum(['wake-up', 'prompt']),
+  callId: token.nullable(),
+  state: taskState,
+  attempt: z.int(),
+  runId: token.nullable(),
+  dueAt: timestamp,
+  createdAt: timestamp,
+  updatedAt: timestamp,
+  reason: z.string().nullable(),
+});
+export type TaskView = z.infer<typeof taskView>;
+
+// audit
+
+/** `staging` and `decision` entries are made for held calls; a held call has three entries (charter, section 8). */
+export const auditStatus = z.enum([...outcome.options, 'Staged']);
+
+export const auditEntry = z.object({
+  id: z.string(),
+  streamSeq: z.int(),
+  at: timestamp,
+  kind: z.enum(['outcome', 'staging', 'decision']),
+  spaceId: token,
+  runId: token.nullable(),
+  taskId: token.nullable(),
+  callId: token,
+  conversationId: token,
+  agent: name,
+  model: z.string(),
+  source,
+  principal,
+  server: name,
+  tool: name,
+  action: name.nullable(),
+  status: auditStatus,
+  /** At most 4,000 characters; null when the content cannot be opened any more. */
+  arguments: z.string().nullable(),
+  /** At most 500 characters. */
+  note: z.string(),
+});
+export type AuditEntry = z.infer<typeof auditEntry>;
+
+export const receipt = z.object({
+  runId: token,
+  spaceId: token,
+  ...provenance.shape,
+  attempt: z.int().nullable(),
+  status: runStatus,
+  reason: z.string().nullable(),
+  steps: z.int(),
+  usage,
+  cost: z.object({ amount: z.string(), known: z.boolean() }),
+  /** Where the result can be read: the sequence of the event that carries it, or null when there was none. */
+  resultSeq: z.int().nullable(),
+  durationMs: z.int(),
+  completedAt: timestamp,
+  streamSeq: z.int(),
+});
+export type Receipt = z.infer<typeof receipt>;
+
+/** One event of a chain, its bytes taken from the stream. */
+export const chainEvent = z.object({
+  seq: z.int(),
+  subject: z.string(),
+  /** The stored bytes, base64. */
+  body: z.string(),
+  /** Whether the log's bytes are the stream's; `absent` when the stream no longer holds the message. */
+  log: z.enum(['equal', 'different', 'absent']),
+});
+export const chainView = z.object({ runId: token, events: z.array(chainEvent) });
+export type ChainView = z.infer<typeof chainView>;

@@ -1,0 +1,75 @@
+import { type DynamicModule, Inject, Logger, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { Kysely, PostgresDialect, sql } from 'kysely';
+import pg from 'pg';
+import { registerHealth } from './health.js';
+
+export interface DatabaseOptions {
+  /** Connections at most. */
+  max?: number;
+  /** Shown in pg_stat_activity. */
+  applicationName?: string;
+}
+
+/** Injection token of the service's `Kysely` instance. */
+export const DATABASE: unique symbol = Symbol('holdpoint.database');
+
+const INT8 = 20;
+
+function readInt8(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value))
+    throw new RangeError('a bigint beyond 2^53 does not fit a number; select it as text');
+  return value;
+}
+
+/**
+ * A pool on the service's own role. Nothing is connected until the first query. `bigint` arrives as a number and a
+ * value that does not fit one is an error. The server ends a statement after 30 s, and a transaction that lies idle for
+ * 60 s, so that a frozen service gives its locks back.
+ */
+export function openDatabase<T>(url: string, options: DatabaseOptions = {}): Kysely<T> {
+  const log = new Logger('Database');
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: options.max ?? 10,
+    application_name: options.applicationName ?? 'holdpoint',
+    connectionTimeoutMillis: 5_000,
+    idleTimeoutMillis: 30_000,
+    keepAlive: true,
+    statement_timeout: 30_000,
+    idle_in_transaction_session_timeout: 60_000,
+    types: {
+      getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+        oid === INT8 ? readInt8 : pg.types.getTypeParser(oid, format as 'text')) as typeof pg.types.getTypeParser,
+    },
+  });
+  // An idle connection that breaks emits here; unheard, it would end the process.
+  pool.on('error', (err) => log.warn(`an idle connection broke: ${err.message}`));
+  return new Kysely<T>({ dialect: new PostgresDialect({ pool }) });
+}
+
+/** Provides `DATABASE` to the whole service, reports it to readiness, and closes the pool as the last thing of a shutdown. */
+@Module({})
+export class DatabaseModule implements OnApplicationShutdown {
+  readonly #unregister: () => void;
+
+  constructor(@Inject(DATABASE) private readonly db: Kysely<unknown>) {
+    this.#unregister = registerHealth('database', async () => {
+      await sql`select 1`.execute(this.db);
+    });
+  }
+
+  static forRoot(url: string, options: DatabaseOptions = {}): DynamicModule {
+    return {
+      module: DatabaseModule,
+      global: true,
+      providers: [{ provide: DATABASE, useFactory: () => openDatabase(url, options) }],
+      exports: [DATABASE],
+    };
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    this.#unregister();
+    await this.db.destroy();
+  }
+}

@@ -1,0 +1,23 @@
+export { AuthGuard } from './auth/auth-guard.js';
+export { IdentityFile, type IdentityFileContent, identityFile } from './auth/identity-file.js';
+export { requireRole } from './auth/require-role.js';
+export { Public, ServicesOnly, Who } from './auth/routes.js';
+export { type BaseConfig, baseConfig, ConfigError, loadConfig } from './config.js';
+export { DATABASE, DatabaseModule, type DatabaseOptions, openDatabase } from './database.js';
+export { frozenDigest, sha256, sha256Hex } from './digest.js';
+export { isInfrastructureFault, Unavailable } from './faults.js';
+export { type HealthCheck, registerHealth } from './health.js';
+export {
+  ContentDestroyed,
+  type ContentPlace,
+  ContentUnreadable,
+  Keyring,
+  type KeyringOptions,
+  type SealTarget,
+} from './keyring/keyring.js';
+export { MasterKey } from './keyring/master-key.js';
+export { type FieldError, Refusal, type RefusalKind, type RefusalOptions } from './refusal.js';
+export { type ServiceClient, type ServiceClientOptions, serviceClient } from './service-client.js';
+export { createService, type ServiceOptions, type Transport } from './start/create-service.js';
+export { startService } from './start/start-service.js';
+export { unguardedRoutes } from './start/web-server.js';

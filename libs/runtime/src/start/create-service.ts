@@ -1,0 +1,70 @@
+import { type DynamicModule, type INestApplication, Module, type Type } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { AuthGuard } from '../auth/auth-guard.js';
+import { AuthModule } from '../auth/auth-module.js';
+import type { BaseConfig } from '../config.js';
+import { ProblemFilter } from '../http/problem-filter.js';
+import { ValidationPipe } from '../http/validation-pipe.js';
+import { HealthController } from './health-controller.js';
+import { JsonLogger } from './json-logger.js';
+import { Phase } from './phase.js';
+import { webServer } from './web-server.js';
+
+/** What the framework calls a custom transport strategy. */
+export interface Transport {
+  listen(callback: (...args: unknown[]) => unknown): unknown;
+  close(): unknown;
+}
+
+export interface ServiceOptions {
+  name: string;
+  module: Type | DynamicModule;
+  config: Pick<BaseConfig, 'HOST' | 'PORT' | 'HOLDPOINT_IDENTITY_FILE' | 'LOG_LEVEL'>;
+  /** Delivers events to the service. A function is given the application and may take it from there. */
+  strategy?: Transport | ((app: INestApplication) => Transport);
+}
+
+@Module({ controllers: [HealthController], providers: [Phase] })
+class ServiceRoot {}
+
+/**
+ * A service that listens and consumes, with no hold on the process: guard, validation and problems on every route,
+ * `/healthz` and `/readyz`. For tests, which close it themselves; a process uses `startService`.
+ * @throws what hindered it, after closing what was open
+ */
+export async function createService(options: ServiceOptions): Promise<INestApplication> {
+  return openService(await buildService(options), options);
+}
+
+/** Everything is wired and nothing is open: no port, no consumer. */
+export async function buildService({ name, module, config }: ServiceOptions): Promise<INestApplication> {
+  const root: DynamicModule = {
+    module: ServiceRoot,
+    imports: [module, AuthModule.forRoot(config.HOLDPOINT_IDENTITY_FILE)],
+  };
+  const app = await NestFactory.create(root, webServer(), {
+    logger: new JsonLogger(name, config.LOG_LEVEL),
+    abortOnError: false,
+    bodyParser: false,
+  });
+  app.useGlobalGuards(app.get(AuthGuard));
+  app.useGlobalPipes(new ValidationPipe());
+  app.useGlobalFilters(new ProblemFilter());
+  return app;
+}
+
+/** Takes requests, then events. Closes the application when it fails. */
+export async function openService(app: INestApplication, options: ServiceOptions): Promise<INestApplication> {
+  const { config, strategy } = options;
+  try {
+    if (strategy !== undefined)
+      app.connectMicroservice({ strategy: typeof strategy === 'function' ? strategy(app) : strategy });
+    await app.listen(config.PORT, config.HOST);
+    await app.startAllMicroservices();
+    app.get(Phase).now = 'ready';
+    return app;
+  } catch (err) {
+    await app.close().catch(() => undefined);
+    throw err;
+  }
+}

@@ -1,0 +1,4 @@
+export { startBus, type TestBus, type TestBusOptions } from './bus.js';
+export { type DatabaseRole, type TestDatabase, testDatabase } from './database.js';
+export { eventually } from './eventually.js';
+export { setUpTestRun } from './setup.js';

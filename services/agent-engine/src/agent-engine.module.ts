@@ -1,0 +1,187 @@
+import {
+  EventingModule,
+  EventPublisher,
+  FactWaiter,
+  newId,
+  Outbox,
+  OutboxRelay,
+  StreamReader,
+} from '@holdpoint/eventing';
+import { DATABASE, DatabaseModule, Keyring, MasterKey, serviceClient } from '@holdpoint/runtime';
+import { type DynamicModule, type FactoryProvider, Module, type Type } from '@nestjs/common';
+import { AGENTS } from './agents.js';
+import { type AgentDeclaration, type EngineConfig, loadAgents } from './config.js';
+import { OnApprovalDecided } from './consumers/on-approval-decided.js';
+import { OnTaskCancelled } from './consumers/on-task-cancelled.js';
+import { OnTaskReady } from './consumers/on-task-ready.js';
+import { CallContent } from './gate/content.js';
+import { Effects } from './gate/effects.js';
+import { FrozenCallExecutor } from './gate/frozen-call-executor.js';
+import { Gate } from './gate/gate.js';
+import { PolicyQuestion } from './gate/policy-question.js';
+import { Settlement } from './gate/settlement.js';
+import { DoubtsController } from './http/doubts.controller.js';
+import { RunsController } from './http/runs.controller.js';
+import { ScriptedModel } from './models/scripted.js';
+import { Player } from './run/play.js';
+import { Recovery } from './run/recovery.js';
+import { Runner } from './run/runner.js';
+import { StartRun } from './run/start-run.js';
+import { Calls } from './store/calls.js';
+import { Executions } from './store/executions.js';
+import { Runs } from './store/runs.js';
+import { Turns } from './store/turns.js';
+import { builtinTools } from './tools/catalogue.js';
+import { ToolRegistry } from './tools/registry.js';
+
+const POLICY_TIMEOUT_MS = 5_000;
+
+const MODELS = Symbol('holdpoint.models');
+const ENGINE = Symbol('holdpoint.engine');
+const CONFIG = Symbol('holdpoint.config');
+
+// biome-ignore lint/suspicious/noExplicitAny: the arguments are what `inject` names, in its order
+const make = <T>(
+  provide: Type<T> | symbol,
+  inject: unknown[],
+  useFactory: (...args: any[]) => T,
+): FactoryProvider<T> => ({
+  provide: provide as Type<T>,
+  inject: inject as Type[],
+  useFactory,
+});
+/** A class that takes exactly its dependencies, in order. */
+// biome-ignore lint/suspicious/noExplicitAny: as above
+const build = <T>(type: new (...args: any[]) => T, ...inject: unknown[]) =>
+  make<T>(type as Type<T>, inject, (...args) => new type(...args));
+
+@Module({})
+export class AgentEngineModule {
+  /** @throws when holdpoint.yaml, a script or the master key is wrong; the text names the file and what is wrong. */
+  static forRoot(config: EngineConfig): DynamicModule {
+    const agents = loadAgents(config.HOLDPOINT_CONFIG);
+    const models = new Map([...agents.values()].map((a: AgentDeclaration) => [a.name, new ScriptedModel(a.script)]));
+    const registry = new ToolRegistry(builtinTools(config));
+    for (const a of agents.values())
+      for (const t of a.tools)
+        if (!registry.find(t))
+          throw new Error(`${config.HOLDPOINT_CONFIG}: agents.${a.name}.tools: there is no tool ${t}`);
+    const master = MasterKey.fromFile(config.HOLDPOINT_MASTER_KEY_FILE);
+    const policy = { baseUrl: config.POLICY_URL, token: config.HOLDPOINT_SERVICE_TOKEN, timeoutMs: POLICY_TIMEOUT_MS };
+
+    return {
+      module: AgentEngineModule,
+      imports: [
+        DatabaseModule.forRoot(config.DATABASE_URL, { max: config.DATABASE_POOL_MAX, applicationName: 'agent-engine' }),
+        EventingModule.forRoot({ service: 'agent-engine', config }),
+      ],
+      controllers: [OnApprovalDecided, OnTaskReady, OnTaskCancelled, RunsController, DoubtsController],
+      providers: [
+        { provide: CONFIG, useValue: config },
+        { provide: ENGINE, useValue: `engine-${newId()}` },
+        { provide: AGENTS, useValue: agents },
+        { provide: MODELS, useValue: models },
+        { provide: ToolRegistry, useValue: registry },
+        make(Keyring, [DATABASE], (db) => new Keyring(db, master)),
+        build(Runs, DATABASE),
+        build(Calls, DATABASE),
+        build(Executions, DATABASE),
+        build(Turns, DATABASE, Keyring),
+        build(CallContent, Keyring),
+        make(PolicyQuestion, [], () => new PolicyQuestion(serviceClient(policy))),
+        make(
+          Effects,
+          [DATABASE, Executions, Outbox, OutboxRelay, CallContent],
+          (db, executions, outbox, relay, content) =>
+            new Effects(db, executions, outbox, relay, content, config.EXECUTION_LEASE_MS),
+        ),
+        make(
+          Gate,
+          [ToolRegistry, Calls, CallContent, EventPublisher, StreamReader, FactWaiter, Effects, PolicyQuestion],
+          (tools, calls, content, publisher, reader, facts, effects, question) =>
+            new Gate(tools, calls, content, publisher, reader, facts, effects, question, {
+              verdictMs: config.VERDICT_TIMEOUT_MS,
+              stagedMs: config.STAGED_TIMEOUT_MS,
+            }),
+        ),
+        make(
+          FrozenCallExecutor,
+          [ToolRegistry, CallContent, StreamReader, Effects, PolicyQuestion],
+          (tools, content, reader, effects, question) =>
+            new FrozenCallExecutor(tools, content, reader, effects, question, config.APPROVAL_LAPSE_MS),
+        ),
+        build(Settlement, Executions, CallContent, Outbox, OutboxRelay),
+        build(Player, DATABASE, Runs, Turns, Calls, CallContent, Gate, Outbox, OutboxRelay, ENGINE),
+        make(
+          Recovery,
+          [
+            DATABASE,
+            Runs,
+            Turns,
+            Calls,
+            Executions,
+            CallContent,
+            Gate,
+            Effects,
+            StreamReader,
+            EventPublisher,
+            Outbox,
+            OutboxRelay,
+          ],
+          (db, runs, turns, calls, executions, content, gate, effects, reader, publisher, outbox, relay) =>
+            new Recovery(
+              db,
+              runs,
+              turns,
+              calls,
+              executions,
+              content,
+              gate,
+              effects,
+              reader,
+              publisher,
+              outbox,
+              relay,
+              config.RUN_LOST_AFTER_MS,
+            ),
+        ),
+        make(
+          Runner,
+          [
+            DATABASE,
+            ENGINE,
+            AGENTS,
+            MODELS,
+            ToolRegistry,
+            Runs,
+            Turns,
+            Keyring,
+            Player,
+            Recovery,
+            Effects,
+            Outbox,
+            OutboxRelay,
+          ],
+          (db, engine, declared, played, tools, runs, turns, keyring, player, recovery, effects, outbox, relay) =>
+            new Runner(
+              db,
+              engine,
+              config.MAX_RUNNING,
+              declared,
+              played,
+              tools,
+              runs,
+              turns,
+              keyring,
+              player,
+              recovery,
+              effects,
+              outbox,
+              relay,
+            ),
+        ),
+        build(StartRun, DATABASE, Runs, Keyring, Outbox, OutboxRelay, Runner),
+      ],
+    };
+  }
+}

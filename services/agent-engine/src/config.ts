@@ -1,0 +1,74 @@
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { name, token } from '@holdpoint/contracts';
+import { baseConfig } from '@holdpoint/runtime';
+import { LineCounter, parseDocument } from 'yaml';
+import { z } from 'zod';
+import { toolConfig } from './tools/catalogue.js';
+
+const milliseconds = (fallback: number) =>
+  z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(2 ** 31 - 1)
+    .default(fallback)
+    .describe('a number of milliseconds, 1 or more');
+
+/** Every setting of the service is an environment variable; durations are milliseconds. */
+export const engineConfig = baseConfig.extend({
+  HOLDPOINT_CONFIG: z.string().min(1).describe('the path of holdpoint.yaml'),
+  POLICY_URL: z.url().describe('the http:// URL of the policy service'),
+  HOLDPOINT_MASTER_KEY_FILE: z.string().min(1).describe('the path of the master key file'),
+  /** How long a proposal waits for its verdict before it is given up (charter, section 6). */
+  VERDICT_TIMEOUT_MS: milliseconds(10_000),
+  /** How long a held call's answer waits for its number. */
+  STAGED_TIMEOUT_MS: milliseconds(2_000),
+  /** How long a claim may wait before its effect begins; the tool's own time-out comes on top. */
+  EXECUTION_LEASE_MS: milliseconds(15_000),
+  /** How long an approval may wait for its execution. */
+  APPROVAL_LAPSE_MS: milliseconds(3_600_000),
+  /** A run whose engine has not been heard of for so long is interrupted. */
+  RUN_LOST_AFTER_MS: milliseconds(30_000),
+  MAX_RUNNING: z.coerce.number().int().min(1).max(1000).default(32).describe('how many runs at once, 1 to 1000'),
+  ...toolConfig.shape,
+});
+export type EngineConfig = z.infer<typeof engineConfig>;
+
+const agentDeclaration = z.strictObject({
+  space: token,
+  /** `scripted` needs no key; it plays the turns of `script`. */
+  model: z.literal('scripted'),
+  script: z.string().min(1),
+  system: z.string().max(32_000).default(''),
+  tools: z.array(name).max(64),
+  maxSteps: z.int().min(1).max(200).default(24),
+});
+export type AgentDeclaration = z.infer<typeof agentDeclaration> & { name: string };
+
+const declarations = z.object({ agents: z.record(token, agentDeclaration) });
+
+/** @throws Error naming file, line and field: a file with one wrong agent is refused whole. */
+export function loadAgents(path: string): Map<string, AgentDeclaration> {
+  const lines = new LineCounter();
+  const doc = parseDocument(readFileSync(path, 'utf8'), { lineCounter: lines, uniqueKeys: true });
+  const at = (offset: number) => `${path}:${lines.linePos(offset).line}`;
+  const broken = doc.errors[0];
+  if (broken) throw new Error(`${at(broken.pos[0])}: ${broken.message}`);
+  const parsed = declarations.safeParse(doc.toJS());
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    const where = issue?.path ?? [];
+    const node = [...where.keys()]
+      .map((i) => doc.getIn(where.slice(0, where.length - i) as (string | number)[], true))
+      .find((n) => n != null) as { range?: [number, number, number] } | undefined;
+    throw new Error(`${at(node?.range?.[0] ?? 0)}: ${where.join('.')}: ${issue?.message}`);
+  }
+  const home = dirname(resolve(path));
+  return new Map(
+    Object.entries(parsed.data.agents).map(([agent, a]) => [
+      agent,
+      { ...a, name: agent, script: resolve(home, a.script) },
+    ]),
+  );
+}

@@ -1,0 +1,70 @@
+import type { HoldpointEvent, Sealed, WakeUp } from '@holdpoint/contracts';
+import { Discard, type EventContext, OnEvent } from '@holdpoint/eventing';
+import { ContentDestroyed, ContentUnreadable, Keyring } from '@holdpoint/runtime';
+import { Controller, Inject } from '@nestjs/common';
+import { AGENTS } from '../agents.js';
+import type { AgentDeclaration } from '../config.js';
+import { words } from '../domain/words.js';
+import { StartRun } from '../run/start-run.js';
+import { Runs } from '../store/runs.js';
+
+@Controller()
+export class OnTaskReady {
+  constructor(
+    @Inject(AGENTS) private readonly agents: Map<string, AgentDeclaration>,
+    private readonly runs: Runs,
+    private readonly keyring: Keyring,
+    private readonly startRun: StartRun,
+  ) {}
+
+  @OnEvent('task.ready.>')
+  async handle(event: HoldpointEvent<'task.ready'>, ctx: EventContext): Promise<void> {
+    const { work, attempt } = event.data;
+    const taskId = event.subject;
+    const agent = this.agents.get(work.agent);
+    if (!agent || agent.space !== event.spaceid) throw new Discard(`no agent ${work.agent} in this space`);
+    const conversation = await this.runs.conversation(work.conversationId);
+    if (conversation?.space_id !== event.spaceid) throw new Discard('no such conversation in this space');
+
+    const prompt = work.wakeUp
+      ? await this.#wakeUpText(event.spaceid, work.wakeUp)
+      : await this.#open(event.spaceid, taskId, 'prompt', work.prompt ?? null);
+    if (prompt === null) throw new Discard('the task asks for nothing');
+    await ctx.once(async (tx) => {
+      await this.startRun.queue(
+        {
+          agent,
+          principal: work.principal,
+          source: 'task',
+          prompt,
+          conversationId: work.conversationId,
+          task: { id: taskId, attempt },
+          causationId: event.id,
+        },
+        tx,
+      );
+    });
+    this.startRun.wake();
+  }
+
+  async #wakeUpText(spaceId: string, w: WakeUp): Promise<string> {
+    const result = await this.#open(spaceId, w.callId, 'result', w.result);
+    const reason = await this.#open(spaceId, w.callId, 'reason', w.reason);
+    return words.wakeUp(w, spaceId, result, reason);
+  }
+
+  async #open(
+    spaceId: string,
+    entityId: string,
+    field: 'prompt' | 'result' | 'reason',
+    box: Sealed | null,
+  ): Promise<string | null> {
+    if (box === null) return null;
+    try {
+      return Buffer.from(await this.keyring.open(box, { spaceId, entityId, field })).toString('utf8');
+    } catch (error) {
+      if (error instanceof ContentDestroyed || error instanceof ContentUnreadable) return null;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,271 @@
+import { type CallRef, type EventData, type HoldpointEvent, MAX_CONTENT_BYTES } from '@holdpoint/contracts';
+import {
+  AlreadyDecided,
+  EventPublisher,
+  FactWaiter,
+  newEvent,
+  newId,
+  type Stored,
+  StreamReader,
+} from '@holdpoint/eventing';
+import { frozenDigest, isInfrastructureFault } from '@holdpoint/runtime';
+import { parseArguments } from '../domain/arguments/parse.js';
+import { scanArguments } from '../domain/arguments/scan.js';
+import type { WrittenCall } from '../domain/conversation.js';
+import { words } from '../domain/words.js';
+import type { Calls } from '../store/calls.js';
+import type { Claim } from '../store/executions.js';
+import type { ToolRegistry } from '../tools/registry.js';
+import type { ToolAction } from '../tools/tool.js';
+import type { CallContent, CallPlace } from './content.js';
+import { attempt, type Effects } from './effects.js';
+import type { PolicyQuestion } from './policy-question.js';
+import type { GateRun } from './run-context.js';
+
+type Verdict = Stored<'policy.decided'>;
+
+interface Frozen {
+  place: CallPlace;
+  call: CallRef & { digest: string };
+  action: ToolAction;
+  args: unknown;
+  nonce: Uint8Array;
+}
+
+/**
+ * The one place that every tool call passes (seed 000). It answers what the model is told; whatever it cannot prove to
+ * be allowed does not happen. Infrastructure faults are thrown: the run is then as lost as if its engine had died, and
+ * recovery closes its calls.
+ */
+export class Gate {
+  constructor(
+    private readonly registry: ToolRegistry,
+    private readonly calls: Calls,
+    private readonly content: CallContent,
+    private readonly publisher: EventPublisher,
+    private readonly reader: StreamReader,
+    private readonly facts: FactWaiter,
+    private readonly effects: Effects,
+    private readonly policy: PolicyQuestion,
+    private readonly timeouts: { verdictMs: number; stagedMs: number },
+  ) {}
+
+  async pass(
+    run: GateRun,
+    written: WrittenCall & { step: number; index: number; providerExecuted: boolean },
+  ): Promise<string> {
+    const place = { spaceId: run.spaceId, conversationId: run.provenance.conversationId, callId: written.callId };
+    if (written.providerExecuted)
+      return this.#refuse(run, place, written, 'Error', 'tool.provider-executed', words.providerExecuted());
+
+    const tool = run.tools.includes(written.tool) ? this.registry.find(written.tool) : undefined;
+    if (!tool) return this.#refuse(run, place, written, 'NotFound', 'tool.not-found', words.unknownTool(run.tools));
+    const scan = scanArguments(written.input);
+    if (!scan.ok) return this.#refuse(run, place, written, 'Error', scan.code, words.refusedArguments(scan.message));
+    const args = parseArguments(written.input);
+    const resolved = this.registry.resolve(tool, args);
+    if (!resolved.ok)
+      return this.#refuse(run, place, written, 'Error', resolved.code, words.refusedArguments(resolved.message));
+
+    const { action } = resolved;
+    const { nonce, bytes, box } = await this.content.freeze(place, written.input);
+    const schemaDigest = this.registry.schemaDigest(tool);
+    const identity = { server: 'builtin', tool: tool.name, action: action.name, schemaDigest };
+    const { agent, principal } = run.provenance;
+    const digest = frozenDigest(
+      { ...identity, callId: place.callId, spaceId: place.spaceId, principal, agent },
+      nonce,
+      bytes,
+    );
+    const call = { ...run.provenance, ...identity, digest };
+
+    await this.calls.proposing(place.callId, call, action.hint);
+    const proposed = newEvent('tool.proposed', {
+      ...address(run, place),
+      data: {
+        call,
+        frozen: box,
+        argumentBytes: bytes.length,
+        hint: action.hint,
+        scope: action.scope,
+        executionClass: action.executionClass,
+        origin: 'builtin',
+        step: written.step,
+        index: written.index,
+      },
+    });
+    await this.publisher.publish(proposed);
+    const frozen = { place, call, action, args, nonce };
+    const verdict = await this.#verdict(run, frozen);
+    return verdict ? this.#act(run, frozen, verdict) : run.signal.aborted ? words.cancelled() : words.noVerdict();
+  }
+
+  /** The verdict that counts: of verdict and abandonment the one at the lower sequence (charter, section 6). */
+  async #verdict(run: GateRun, { place, call }: Frozen): Promise<Verdict | null> {
+    const { spaceId, callId } = place;
+    let verdict = await this.facts.waitFor('policy.decided', spaceId, callId, this.timeouts.verdictMs, run.signal);
+    if (!verdict) {
+      const reason = run.signal.aborted ? 'cancelled' : 'no-verdict';
+      const abandoned = await this.abandon(run, place, call, reason);
+      verdict = await this.reader.last('policy.decided', spaceId, callId);
+      if (verdict && verdict.seq > abandoned) verdict = null;
+    } else {
+      const abandoned = await this.reader.last('tool.abandoned', spaceId, callId);
+      if (abandoned && abandoned.seq < verdict.seq) verdict = null;
+    }
+    // a verdict on other bytes is no verdict on these
+    return verdict?.event.data.call.digest === call.digest ? verdict : null;
+  }
+
+  /** @returns the sequence at which the call stands abandoned, by whomever. */
+  async abandon(
+    run: Pick<GateRun, 'runId'>,
+    place: CallPlace,
+    call: CallRef,
+    reason: EventData<'tool.abandoned'>['reason'],
+  ): Promise<number> {
+    const event = newEvent('tool.abandoned', { ...address(run, place), data: { call, reason } });
+    return this.publisher.publish(event).then(
+      (ack) => ack.seq,
+      (error) => {
+        if (error instanceof AlreadyDecided) return error.stored.seq;
+        throw error;
+      },
+    );
+  }
+
+  async #act(run: GateRun, frozen: Frozen, verdict: Verdict): Promise<string> {
+    const { place, call, action } = frozen;
+    const decided = verdict.event.data;
+    if (decided.verdict === 'deny') {
+      const told = words.denied(decided.reason, decided.rule, decided.policyVersion, decided.reminder);
+      await this.#executed(run, place, { call, status: 'Denied', reason: decided.reason, told, nonce: frozen.nonce });
+      return told;
+    }
+    if (decided.verdict === 'approve') {
+      const staged = await this.facts.waitFor(
+        'call.staged',
+        place.spaceId,
+        place.callId,
+        this.timeouts.stagedMs,
+        run.signal,
+      );
+      return words.submitted(place.spaceId, place.callId, staged?.event.data.number ?? null);
+    }
+    return action.hint === 'read' ? this.#read(run, frozen) : this.#write(run, frozen, verdict.event);
+  }
+
+  async #read(run: GateRun, { place, call, action, args, nonce }: Frozen): Promise<string> {
+    const from = performance.now();
+    const outcome = await attempt(action, args, { callId: place.callId, spaceId: place.spaceId, attempt: 1 });
+    const durationMs = Math.round(performance.now() - from);
+    const ok = outcome.kind === 'done';
+    const told = ok ? outcome.result : words.failed(outcome.kind === 'unknown' ? outcome.detail : outcome.error);
+    const status = ok ? 'Ok' : 'Error';
+    await this.#executed(run, place, {
+      call,
+      status,
+      ...(ok ? {} : { reason: 'tool.failed' }),
+      told,
+      nonce,
+      durationMs,
+    });
+    return told;
+  }
+
+  async #write(
+    run: GateRun,
+    { place, call, action, args, nonce }: Frozen,
+    verdict: HoldpointEvent<'policy.decided'>,
+  ): Promise<string> {
+    const claim: Claim = { ...place, runId: run.runId, call, held: false, attempt: 1, fence: newId() };
+    const forgo = async (reason: string, told: string, state: 'refused' | 'abandoned' = 'refused') =>
+      (await this.effects.forgo(claim, state, reason, told, run.signal.aborted)) ? told : words.claimedElsewhere();
+
+    if (run.signal.aborted) return forgo('run.cancelled', words.cancelled(), 'abandoned');
+    const answer = await this.policy.ask(place, call, action).catch((error: unknown) => {
+      if (isInfrastructureFault(error)) return null;
+      throw error;
+    });
+    if (answer === null) return forgo('policy.unreachable', words.policyUnreachable());
+    if (answer.halted || answer.verdict !== 'auto')
+      return forgo(answer.halted ? 'halted' : 'policy.changed', words.policyChanged(answer.reason));
+
+    const done = await this.effects.execute({
+      claim,
+      action,
+      args,
+      salt: nonce,
+      cancelled: () => run.signal.aborted,
+      causationId: verdict.id,
+      mayClaim: run.stillMine,
+    });
+    return done?.told ?? words.claimedElsewhere();
+  }
+
+  /** Closes a call that claimed nothing: refused ones and reads (stream first; charter, section 3). */
+  async #executed(
+    run: GateRun,
+    place: CallPlace,
+    e: {
+      call: CallRef;
+      status: EventData<'tool.executed'>['status'];
+      reason?: string;
+      told: string;
+      nonce: Uint8Array;
+      durationMs?: number;
+      arguments?: EventData<'tool.executed'>['arguments'];
+    },
+  ): Promise<void> {
+    const sealed = await this.content.seal(place, 'result', e.told, e.nonce);
+    const event = newEvent('tool.executed', {
+      ...address(run, place),
+      data: {
+        call: e.call,
+        status: e.status,
+        held: false,
+        ...(e.reason === undefined ? {} : { reason: e.reason }),
+        result: sealed.box,
+        ...(sealed.truncated ? { truncated: sealed.truncated } : {}),
+        ...(e.arguments ? { arguments: e.arguments } : {}),
+        cancelled: run.signal.aborted,
+        durationMs: e.durationMs ?? 0,
+      },
+    });
+    await this.publisher.publish(event).catch((error: unknown) => {
+      if (!(error instanceof AlreadyDecided)) throw error;
+    });
+  }
+
+  /** A call that cannot even be proposed. Its raw arguments are kept, sealed, for the audit. */
+  async #refuse(
+    run: GateRun,
+    place: CallPlace,
+    written: WrittenCall,
+    status: 'Error' | 'NotFound',
+    reason: string,
+    told: string,
+  ): Promise<string> {
+    const none = new Uint8Array();
+    const raw = written.input.length > MAX_CONTENT_BYTES ? written.input.slice(0, MAX_CONTENT_BYTES) : written.input;
+    const kept = await this.content.seal(place, 'arguments', raw, none);
+    const call: CallRef = {
+      ...run.provenance,
+      server: 'builtin',
+      // a name that nobody declared is a stranger's text: it stands here only if it can hide nothing
+      tool: /^[A-Za-z0-9_.-]{1,64}$/.test(written.tool) ? written.tool : 'unknown',
+      action: null,
+      schemaDigest: null,
+      digest: null,
+    };
+    await this.#executed(run, place, { call, status, reason, told, nonce: none, arguments: kept.box });
+    return told;
+  }
+}
+
+const address = (run: Pick<GateRun, 'runId'>, place: CallPlace) => ({
+  spaceId: place.spaceId,
+  entityId: place.callId,
+  callId: place.callId,
+  runId: run.runId,
+});

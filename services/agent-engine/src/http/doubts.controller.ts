@@ -1,0 +1,69 @@
+import {
+  type CallRef,
+  type DoubtView,
+  type Identity,
+  type SettleRequest,
+  settleRequest,
+  token,
+} from '@holdpoint/contracts';
+import { DATABASE, Refusal, requireRole, Who } from '@holdpoint/runtime';
+import { Body, Controller, Get, HttpCode, Inject, Param, Post } from '@nestjs/common';
+import type { Kysely } from 'kysely';
+import { Settlement } from '../gate/settlement.js';
+import { Executions } from '../store/executions.js';
+import type { Database } from '../store/schema.js';
+
+@Controller('v1')
+export class DoubtsController {
+  constructor(
+    @Inject(DATABASE) private readonly db: Kysely<Database>,
+    private readonly executions: Executions,
+    private readonly settlement: Settlement,
+  ) {}
+
+  /** Every call of which nobody knows whether it took effect, oldest first. */
+  @Get('doubts')
+  async list(@Who() who: Identity): Promise<{ items: DoubtView[] }> {
+    const rows = await this.executions.inDoubt(Object.keys(who.spaces));
+    const items = rows.map((r): DoubtView => {
+      const { agent, tool, action } = JSON.parse(r.ref) as CallRef;
+      const { attempt, held } = r;
+      const reason = r.doubt_reason ?? 'unknown';
+      const since = r.changed_at.toISOString();
+      return {
+        callId: r.call_id,
+        spaceId: r.space_id,
+        runId: r.run_id,
+        agent,
+        tool,
+        action,
+        attempt,
+        held,
+        reason,
+        since,
+      };
+    });
+    return { items };
+  }
+
+  @Post('calls/:id/settle')
+  @HttpCode(200)
+  async settle(
+    @Param('id', { schema: token }) callId: string,
+    @Body({ schema: settleRequest }) body: SettleRequest,
+    @Who() who: Identity,
+  ): Promise<{ callId: string; status: 'Ok' | 'Error' }> {
+    const row = await this.executions.find(callId);
+    if (!row)
+      throw new Refusal(
+        'not-found',
+        'engine.call-not-found',
+        'No call with this id was ever claimed, or you may not see it. `holdpoint doubts` lists what is open.',
+      );
+    requireRole(who, row.space_id, 'owner', 'admin');
+    const status = body.happened ? 'Ok' : 'Error';
+    await this.db.transaction().execute((tx) => this.settlement.settle(tx, callId, who, body));
+    this.settlement.wake();
+    return { callId, status };
+  }
+}

@@ -1,0 +1,78 @@
+import type { Hint, RunStatus, Source } from '@holdpoint/contracts';
+import type { Generated } from 'kysely';
+
+type Time = Generated<Date>;
+export type RunState = 'queued' | 'running' | RunStatus;
+
+/** Columns named `content`, `prompt`, `result` and `answer` hold a sealed box as JSON text, never plaintext. */
+export interface Database {
+  conversations: {
+    conversation_id: string;
+    space_id: string;
+    agent: string;
+    principal_kind: 'person' | 'service' | 'unknown';
+    principal_id: string;
+    created_at: Time;
+  };
+  runs: {
+    run_id: string;
+    space_id: string;
+    conversation_id: string;
+    agent: string;
+    model: string;
+    source: Source;
+    principal_kind: 'person' | 'service' | 'unknown';
+    principal_id: string;
+    task_id: string | null;
+    attempt: number | null;
+    prompt: string;
+    state: RunState;
+    reason: string | null;
+    steps: Generated<number>;
+    prompt_tokens: Generated<number>;
+    completion_tokens: Generated<number>;
+    cached_tokens: Generated<number>;
+    result: string | null;
+    engine: string | null;
+    heartbeat_at: Date | null;
+    cancel_requested: Generated<boolean>;
+    queued_at: Time;
+    started_at: Date | null;
+    completed_at: Date | null;
+  };
+  turns: {
+    conversation_id: string;
+    position: number;
+    run_id: string;
+    role: 'user' | 'assistant' | 'tool';
+    content: string;
+    created_at: Time;
+  };
+  calls: {
+    call_id: string;
+    run_id: string;
+    space_id: string;
+    step: number;
+    position: number;
+    provider_call_id: string;
+    /** The contract's CallRef as JSON, once the call was proposed. */
+    ref: string | null;
+    hint: Hint | null;
+    answer: string | null;
+  };
+  executions: {
+    call_id: string;
+    space_id: string;
+    run_id: string;
+    ref: string;
+    held: boolean;
+    state: 'executing' | 'in-doubt' | 'closed' | 'refused' | 'abandoned';
+    attempt: number;
+    fence: string;
+    lease_until: Date;
+    timeout_ms: number;
+    doubt_reason: 'tool-answered-unknown' | 'lease-lapsed' | null;
+    claimed_at: Time;
+    changed_at: Time;
+  };
+}

@@ -1,0 +1,95 @@
+import type { z } from 'zod';
+import { modelDescription, modelSchema, type ObjectSchema, schemaDigest } from './schema.js';
+import type { Tool, ToolAction } from './tool.js';
+
+export type Resolution =
+  | { ok: true; action: ToolAction; args: unknown }
+  | {
+      ok: false;
+      code: 'arguments.action-missing' | 'arguments.action-unknown' | 'arguments.schema';
+      /** Names the field and what is expected there; nothing that was sent is repeated. */
+      message: string;
+    };
+
+/** What a provider is told of one tool. */
+export interface ModelTool {
+  name: string;
+  description: string;
+  inputSchema: ObjectSchema;
+}
+
+/** The tools that exist. Names are matched as they are declared: no trimming, no folding of case, no likeness. */
+export class ToolRegistry {
+  readonly #tools: ReadonlyMap<string, Tool>;
+  readonly #model = new Map<string, ModelTool>();
+  readonly #digests = new Map<string, string>();
+
+  /** @throws at start, when two tools or two actions share a name or an action's schema is not strict. */
+  constructor(tools: readonly Tool[]) {
+    for (const tool of tools) {
+      if (!/^[A-Za-z][A-Za-z0-9_-]{0,63}$/.test(tool.name))
+        throw new Error(`tool name ${tool.name} is not one that every provider accepts`);
+      if (this.#model.has(tool.name)) throw new Error(`two tools are called ${tool.name}`);
+      if (tool.actions.length === 0) throw new Error(`tool ${tool.name} has no action`);
+      if (new Set(tool.actions.map((a) => a.name)).size < tool.actions.length)
+        throw new Error(`two actions of tool ${tool.name} share a name`);
+      this.#model.set(tool.name, {
+        name: tool.name,
+        description: modelDescription(tool),
+        inputSchema: modelSchema(tool),
+      });
+      this.#digests.set(tool.name, schemaDigest(tool));
+    }
+    this.#tools = new Map(tools.map((t) => [t.name, t]));
+  }
+
+  find(name: string): Tool | undefined {
+    return this.#tools.get(name);
+  }
+
+  forModel(tool: Tool): ModelTool {
+    return this.#of(this.#model, tool);
+  }
+
+  schemaDigest(tool: Tool): string {
+    return this.#of(this.#digests, tool);
+  }
+
+  /**
+   * Which action parsed arguments ask for, if its schema takes them as they are. `args` is the very value that came in.
+   * @param args what `parseArguments` returned
+   */
+  resolve(tool: Tool, args: unknown): Resolution {
+    const known = `Set "action" to one of: ${tool.actions.map((a) => a.name).join(', ')}.`;
+    const wanted: unknown = args !== null && typeof args === 'object' ? Reflect.get(args, 'action') : undefined;
+    if (wanted === undefined)
+      return { ok: false, code: 'arguments.action-missing', message: `The field "action" is missing. ${known}` };
+    const action = tool.actions.find((a) => a.name === wanted);
+    if (!action)
+      return { ok: false, code: 'arguments.action-unknown', message: `${tool.name} has no such action. ${known}` };
+    const parsed = action.schema.safeParse(args);
+    if (parsed.success) return { ok: true, action, args };
+    const expected = parsed.error.issues.slice(0, 5).map((i) => expectation(i, tool, action));
+    return {
+      ok: false,
+      code: 'arguments.schema',
+      message: `The arguments of ${tool.name}.${action.name} do not fit: ${expected.join('; ')}. Send the whole call again, corrected.`,
+    };
+  }
+
+  #of<T>(map: ReadonlyMap<string, T>, tool: Tool): T {
+    const found = map.get(tool.name);
+    if (found === undefined) throw new Error(`tool ${tool.name} is not registered`);
+    return found;
+  }
+}
+
+/** zod's messages name what is expected, never what was sent, but for unknown keys, which are the sender's own words. */
+function expectation(issue: z.core.$ZodIssue, tool: Tool, action: ToolAction): string {
+  const where = issue.path.map((p) =>
+    typeof p === 'number' || /^[A-Za-z]\w{0,63}$/.test(String(p)) ? String(p) : '?',
+  );
+  const field = where.length > 0 ? `"${where.join('.')}"` : 'the object';
+  if (issue.code !== 'unrecognized_keys') return `${field}: ${issue.message}`;
+  return `${field} has a field that is not declared; see the fields of ${tool.name}.${action.name}`;
+}

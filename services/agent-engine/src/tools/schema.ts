@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import type { Tool, ToolAction } from './tool.js';
+
+/** The part of JSON Schema that a strict object of ours comes out as. */
+export interface ObjectSchema {
+  type: 'object';
+  properties: Record<string, Record<string, unknown>>;
+  required?: string[];
+  additionalProperties: false;
+}
+
+/** @throws when the action's schema is not a strict object whose `action` is the action's own name. */
+export function actionSchema(action: ToolAction): ObjectSchema {
+  const { $schema, ...schema } = z.toJSONSchema(action.schema);
+  const object = schema as unknown as ObjectSchema;
+  if (object.type !== 'object' || object.additionalProperties !== false)
+    throw new Error(`the schema of action ${action.name} must be a strict object`);
+  if (object.properties['action']?.['const'] !== action.name || !object.required?.includes('action'))
+    throw new Error(`the schema of action ${action.name} must require action to be "${action.name}"`);
+  return object;
+}
+
+/**
+ * The one schema that a model is given for a tool. OpenAI and Anthropic both refuse `oneOf`, `anyOf` and `allOf` at the
+ * top, so the actions' fields are merged; which belong to which action stands in `modelDescription`, and the action's
+ * own schema decides.
+ */
+export function modelSchema(tool: Tool): ObjectSchema {
+  const schemas = tool.actions.map(actionSchema);
+  const properties: ObjectSchema['properties'] = {
+    action: { type: 'string', enum: tool.actions.map((a) => a.name) },
+  };
+  for (const field of new Set(schemas.flatMap((s) => Object.keys(s.properties)))) {
+    if (field === 'action') continue;
+    const variants = new Map(
+      schemas.flatMap((s) => {
+        const variant = s.properties[field];
+        return variant ? [[canonical(variant), variant]] : [];
+      }),
+    );
+    const [first, ...others] = variants.values();
+    properties[field] = others.length === 0 ? (first ?? {}) : { anyOf: [...variants.values()] };
+  }
+  const required = Object.keys(properties).filter((f) => schemas.every((s) => s.required?.includes(f)));
+  return { type: 'object', properties, required, additionalProperties: false };
+}
+
+export function modelDescription(tool: Tool): string {
+  const lines = tool.actions.map((a) => {
+    const { properties, required = [] } = actionSchema(a);
+    const fields = Object.keys(properties).filter((f) => f !== 'action');
+    const listed = fields.map((f) => (required.includes(f) ? f : `${f} (optional)`)).join(', ');
+    return `- ${a.name}: ${a.description} Fields: ${listed || 'none'}.`;
+  });
+  return [tool.description, 'Actions:', ...lines].join('\n');
+}
+
+/** SHA-256 over what a reviewer's decision about a call of this tool rests on: another digest is another tool. */
+export function schemaDigest(tool: Tool): string {
+  const actions = tool.actions
+    .map((a) => ({
+      name: a.name,
+      hint: a.hint,
+      scope: a.scope,
+      executionClass: a.executionClass,
+      schema: actionSchema(a),
+    }))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+  return createHash('sha256')
+    .update(canonical({ tool: tool.name, actions }))
+    .digest('hex');
+}
+
+/** JSON with its keys in one order, for our own plain values. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_key, v: unknown) =>
+    v && typeof v === 'object' && !Array.isArray(v)
+      ? Object.fromEntries(Object.entries(v).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : v,
+  );
+}

@@ -1,0 +1,61 @@
+import type { ExecutionClass, Hint } from '@holdpoint/contracts';
+import type { z } from 'zod';
+
+/**
+ * What a tool says of its attempt. `done` and `did-not-happen` are certain. Whatever ends after the point of no return
+ * without an answer of the far end is `unknown`, also a time-out: only a person can settle it (charter, section 6).
+ * The texts go to the model; they hold no path, address or credential of the machine.
+ */
+export type ToolOutcome =
+  | { kind: 'done'; result: string }
+  | { kind: 'did-not-happen'; error: string }
+  | { kind: 'unknown'; detail: string };
+
+export interface ToolContext {
+  /** Stable over all attempts of one call: what a remote end can recognise a repetition by. */
+  callId: string;
+  spaceId: string;
+  attempt: number;
+  /** Aborted when the action's time is up or nobody waits any more. The tool then answers at once, and truthfully. */
+  signal: AbortSignal;
+  /** Asked right before the effect; on false the tool does nothing. Absent where nothing was claimed, as for a read. */
+  stillLeased?: () => boolean | Promise<boolean>;
+}
+
+/** One thing that a tool can do. `A` is what the model writes, with `action` as the literal name. */
+export interface ToolAction<A = unknown> {
+  readonly name: string;
+  /** One line for the model. */
+  readonly description: string;
+  readonly hint: Hint;
+  /** `admin` actions are never invoked by an agent. */
+  readonly scope: 'user' | 'admin';
+  /** What another attempt may do when nobody knows how the last one ended. */
+  readonly executionClass: ExecutionClass;
+  /** A strict object. Input and output are one type: defaults, coercion and transforms do not compile (charter, section 5). */
+  readonly schema: z.ZodType<A, A>;
+  readonly timeoutMs: number;
+  /** Gets the frozen values themselves, checked and untouched. A throw of a write counts as `unknown`. */
+  run(args: A, ctx: ToolContext): Promise<ToolOutcome>;
+}
+
+export interface Tool {
+  readonly name: string;
+  readonly description: string;
+  readonly actions: readonly ToolAction[];
+}
+
+/** Types `run` by the schema, then forgets the type: the registry hands over only what the schema has passed. */
+export const defineAction = <A extends { action: string }>(action: ToolAction<A>): ToolAction => action as ToolAction;
+
+export const done = (result: string): ToolOutcome => ({ kind: 'done', result });
+export const didNotHappen = (error: string): ToolOutcome => ({ kind: 'did-not-happen', error });
+export const unknown = (detail: string): ToolOutcome => ({ kind: 'unknown', detail });
+
+/** The last question before an effect: undefined to go on, or why nothing may be done any more. */
+export async function mayNotBegin(ctx: ToolContext): Promise<string | undefined> {
+  if (ctx.stillLeased && !(await ctx.stillLeased()))
+    return 'It was not begun in time, so nothing was done. Propose it anew if it is still needed.';
+  if (ctx.signal.aborted) return 'It was cancelled before it began, so nothing was done.';
+  return undefined;
+}

@@ -1,0 +1,139 @@
+import type { HoldpointEvent } from '@holdpoint/contracts';
+import { type Kysely, sql, type Transaction } from 'kysely';
+import type { CallFacts } from '../domain/entry.js';
+import { type Reading, storable } from '../domain/message.js';
+import type { Database } from './schema.js';
+
+/** A message of the stream together with what could be read of it. */
+export interface LogMessage {
+  seq: number;
+  subject: string;
+  time: Date;
+  bytes: Uint8Array;
+  reading: Reading;
+  duplicate: boolean;
+}
+
+export interface LoggedMessage {
+  seq: number;
+  subject: string;
+  bytes: Buffer;
+  spaceId: string | null;
+  runId: string | null;
+}
+
+type Db = Kysely<Database> | Transaction<Database>;
+
+export async function insertMessages(tx: Transaction<Database>, messages: LogMessage[]): Promise<void> {
+  await tx
+    .insertInto('event_log')
+    .values(
+      messages.map(({ seq, subject, time, bytes, reading: { index, fault }, duplicate }) => ({
+        stream_seq: seq,
+        subject: storable(subject),
+        body: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength),
+        stored_at: time,
+        event_id: index?.eventId ?? null,
+        type: index?.type ?? null,
+        space_id: index?.spaceId ?? null,
+        run_id: index?.runId ?? null,
+        call_id: index?.callId ?? null,
+        task_id: index?.taskId ?? null,
+        conversation_id: index?.conversationId ?? null,
+        fault,
+        duplicate,
+      })),
+    )
+    .execute();
+}
+
+/** Messages of the log that carry one of these event ids. */
+export async function messagesOfEvents(db: Db, eventIds: string[]) {
+  return db
+    .selectFrom('event_log')
+    .select(['event_id', 'subject', 'body'])
+    .where('event_id', '=', sql<string>`any(${eventIds}::text[])`)
+    .execute();
+}
+
+/** What the log knows of calls, keyed by `space/call`: the first proposal, verdict and start of each. */
+export async function factsOfCalls(db: Db, callIds: string[]): Promise<Map<string, CallFacts>> {
+  const types = ['tool.proposed', 'policy.decided', 'tool.started'] satisfies HoldpointEvent['type'][];
+  const rows = await db
+    .selectFrom('event_log')
+    .select(['stream_seq', 'type', 'space_id', 'call_id', 'run_id'])
+    .where('call_id', '=', sql<string>`any(${callIds}::text[])`)
+    .where('type', 'in', types)
+    .orderBy('stream_seq')
+    .execute();
+  const facts = new Map<string, CallFacts>();
+  for (const row of rows) {
+    const key = `${row.space_id}/${row.call_id}`;
+    const known = facts.get(key) ?? { proposal: null, verdictSeq: null, startedSeq: null };
+    facts.set(key, known);
+    if (row.type === 'tool.proposed') known.proposal ??= { seq: row.stream_seq, runId: row.run_id };
+    else if (row.type === 'policy.decided') known.verdictSeq ??= row.stream_seq;
+    else known.startedSeq ??= row.stream_seq;
+  }
+  return facts;
+}
+
+export class EventLog {
+  constructor(private readonly db: Db) {}
+
+  /** Those of `seqs` that the log holds. */
+  async at(seqs: number[]): Promise<Map<number, LoggedMessage>> {
+    const rows = await this.db
+      .selectFrom('event_log')
+      .select(COLUMNS)
+      .where('stream_seq', '=', sql<number>`any(${seqs}::bigint[])`)
+      .execute();
+    return new Map(rows.map((row) => [row.stream_seq, toLogged(row)]));
+  }
+
+  /** A run's own events and every event of its calls: verdict, staging, votes, decision, execution, and the tasks they made. */
+  async chainOfRun(runId: string): Promise<LoggedMessage[]> {
+    const rows = await this.db
+      .selectFrom('event_log')
+      .select(COLUMNS)
+      .where((e) =>
+        e.or([
+          e('run_id', '=', runId),
+          e(
+            'call_id',
+            'in',
+            e
+              .selectFrom('event_log as c')
+              .select('c.call_id')
+              .where('c.run_id', '=', runId)
+              .where('c.type', 'in', ['tool.proposed', 'tool.executed'])
+              .where('c.call_id', 'is not', null)
+              .$castTo<{ call_id: string }>(),
+          ),
+        ]),
+      )
+      .orderBy('stream_seq')
+      .execute();
+    return rows.map(toLogged);
+  }
+
+  async chainOfCall(callId: string): Promise<LoggedMessage[]> {
+    const rows = await this.db
+      .selectFrom('event_log')
+      .select(COLUMNS)
+      .where('call_id', '=', callId)
+      .orderBy('stream_seq')
+      .execute();
+    return rows.map(toLogged);
+  }
+}
+
+const COLUMNS = ['stream_seq', 'subject', 'body', 'space_id', 'run_id'] as const;
+
+const toLogged = (row: Pick<Database['event_log'], (typeof COLUMNS)[number]>): LoggedMessage => ({
+  seq: row.stream_seq,
+  subject: row.subject,
+  bytes: row.body,
+  spaceId: row.space_id,
+  runId: row.run_id,
+});

@@ -1,0 +1,79 @@
+import type { PolicyMode, Verdict } from '@holdpoint/contracts';
+
+/** The server name under which the engine's own tools are proposed. */
+export const BUILTIN_SERVER = 'builtin';
+
+/**
+ * One rule over the structured triple (server, tool, action). An absent field stands for any value of it, with one
+ * exception: `auto` without a server speaks of built-in tools only, so that no stranger's tool is loosened by its name.
+ */
+export interface Rule {
+  origin: 'builtin' | 'operator';
+  server?: string | undefined;
+  tool: string;
+  action?: string | undefined;
+  agent?: string | undefined;
+  verdict: Verdict;
+  /** The operator's words, shown to people and to the model. */
+  reason?: string | undefined;
+}
+
+/** All that an operator and the product itself say; a space's own say is `SpacePolicy`. */
+export interface RuleSet {
+  builtin: readonly Rule[];
+  operator: readonly Rule[];
+  /** The operator's verdict on calls that no rule names; null when the operator gives none. */
+  fallback: Verdict | null;
+  mode: PolicyMode;
+  expiresAfterSeconds: number;
+  rateLimit: { calls: number; seconds: number };
+}
+
+/** What the space of a call decides for itself. */
+export interface SpacePolicy {
+  /** Set while calls of this space, this agent or everyone are stopped. */
+  halted: 'space' | 'agent' | 'everything' | null;
+  /** Destructive actions that the space opted in to. Matched exactly. */
+  allowDestructive: readonly { server: string; tool: string; action: string | null }[];
+}
+
+export const NO_SPACE_POLICY: SpacePolicy = { halted: null, allowDestructive: [] };
+
+const approve = (tool: string, action: string): Rule => ({
+  origin: 'builtin',
+  server: BUILTIN_SERVER,
+  tool,
+  action,
+  verdict: 'approve',
+});
+
+/** The irreversible actions that seed 000 names; all else is `auto`. */
+export const BUILT_IN_RULES: readonly Rule[] = [
+  approve('Mail', 'send'),
+  approve('Telegram', 'send_message'),
+  approve('Database', 'insert'),
+  approve('Database', 'upsert'),
+  approve('FileRW', 'delete'),
+  approve('FTP', 'upload'),
+  approve('FTP', 'delete'),
+];
+
+/** 30 calls in 60 s per user and tool (charter, section 4). */
+export const RATE_LIMIT = { calls: 30, seconds: 60 } as const;
+
+/** How long a held call waits for a person unless the operator says otherwise: three days. */
+export const EXPIRES_AFTER_SECONDS = 3 * 24 * 3600;
+
+const STRICTNESS: Record<Verdict, number> = { auto: 0, approve: 1, deny: 2 };
+
+export const stricter = (a: Verdict, b: Verdict): boolean => STRICTNESS[a] > STRICTNESS[b];
+export const strictest = (a: Verdict, b: Verdict): Verdict => (stricter(b, a) ? b : a);
+
+/** The rule as people write it, for events and pages. Never matched against. */
+export function describeRule(rule: Rule): string {
+  const triple = rule.action === undefined ? rule.tool : `${rule.tool}.${rule.action}`;
+  const server = rule.server === undefined || rule.server === BUILTIN_SERVER ? '' : ` on ${rule.server}`;
+  const agent = rule.agent === undefined ? '' : ` for agent ${rule.agent}`;
+  const text = `${rule.origin}: ${triple}${server}${agent}`;
+  return text.length <= 300 ? text : `${text.slice(0, 299)}…`;
+}

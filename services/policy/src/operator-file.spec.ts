@@ -1,0 +1,100 @@
+import { describe, expect, test } from '@jest/globals';
+import { OperatorFileError, parseOperatorFile, readOperatorFile } from './operator-file.js';
+
+const refusal = (text: string): string => {
+  try {
+    parseOperatorFile(text);
+  } catch (err) {
+    if (err instanceof OperatorFileError) return err.message;
+    throw err;
+  }
+  throw new Error('the file was taken');
+};
+
+describe('a good file', () => {
+  test('gives its rules; sections of others are left alone', () => {
+    expect(
+      parseOperatorFile(`
+agents:
+  - { anything: goes, tools: [Mail] }
+policy:
+  mode: log-only
+  default: approve
+  expiresAfter: 12h
+  rules:
+    - { tool: Mail, action: send, verdict: deny, reason: No mail from here. }
+    - tool: delete_repo
+      server: github
+      agent: intern
+      verdict: deny
+`),
+    ).toEqual({
+      mode: 'log-only',
+      default: 'approve',
+      expiresAfterSeconds: 43_200,
+      rules: [
+        { origin: 'operator', tool: 'Mail', action: 'send', verdict: 'deny', reason: 'No mail from here.' },
+        { origin: 'operator', tool: 'delete_repo', server: 'github', agent: 'intern', verdict: 'deny' },
+      ],
+    });
+  });
+  test.each([
+    ['', undefined],
+    ['policy:', undefined],
+    ['agents: []', undefined],
+    ['policy: { rules: }', undefined],
+    ['policy: { expiresAfter: 90 }', 90],
+    ['policy: { expiresAfter: 3d }', 259_200],
+  ])('%j holds no rule', (text, expiresAfterSeconds) => {
+    expect(parseOperatorFile(text)).toMatchObject({
+      rules: [],
+      ...(expiresAfterSeconds ? { expiresAfterSeconds } : {}),
+    });
+  });
+});
+
+describe('one bad rule refuses the file, with its line and what is wrong', () => {
+  const withRule = (rule: string) => `policy:\n  rules:\n    - { tool: Mail, verdict: deny }\n    - ${rule}\n`;
+  test.each([
+    ['{ tool: Mail, action: send, verdict: allow }', 'line 4: policy.rules[1].verdict: Invalid option'],
+    ['{ tool: Mail, action: send }', 'line 4: policy.rules[1].verdict:'],
+    ['{ verdict: deny }', 'line 4: policy.rules[1].tool:'],
+    ['{ tool: 12, verdict: deny }', 'line 4: policy.rules[1].tool:'],
+    ['{ tool: Mail.send, verdict: deny }', 'line 4: policy.rules[1].tool: must be the tool alone'],
+    ['{ tool: "*", verdict: deny }', 'line 4: policy.rules[1].tool: takes no wildcard'],
+    ['{ tool: "Mail ", verdict: deny }', 'line 4: policy.rules[1].tool: must have no space around it'],
+    ['{ tool: Mail, verdict: deny, actoin: send }', 'line 4: policy.rules[1]: Unrecognized key: "actoin"'],
+    ['{ tool: Mail, verdict: auto }', 'line 4: policy.rules[1]: names the same calls as the rule in line 3'],
+    ['deny', 'line 4: policy.rules[1]:'],
+  ])('%s', (rule, fault) => {
+    const message = refusal(withRule(rule));
+    expect(message).toContain(fault);
+    expect(message).toContain('refused as a whole');
+  });
+
+  test('a key on a line of its own is named by that line', () => {
+    expect(refusal('policy:\n  rules:\n    - tool: Mail\n      verdict: deny\n      actoin: send\n')).toContain(
+      'line 5',
+    );
+  });
+  test.each([
+    ['policy: { mode: enfroce }', 'policy.mode'],
+    ['policy: { expiresAfter: soon }', 'policy.expiresAfter: must be seconds'],
+    ['policy: { expiresAfter: 0 }', 'policy.expiresAfter: must be between'],
+    ['policy: { expiresAfter: 999999999d }', 'policy.expiresAfter: must be between'],
+    ['policy: { rule: [] }', 'Unrecognized key'],
+    ['policy: [1]', 'line 1: policy'],
+    ['polcy: {}\npolicies:\n  rules: []', 'line 1: "polcy": the section is called `policy`'],
+    ['Policy: {}', 'the section is called `policy`'],
+    ['rules: []', 'the section is called `policy`'],
+    ['policy:\n  rules: []\npolicy:\n  rules: []', 'line 3'],
+    ['policy:\n  rules: [\n', 'line'],
+    ['- 1', 'must be a mapping'],
+  ])('%j', (text, fault) => {
+    expect(refusal(text)).toContain(fault);
+  });
+});
+
+test('a file that is not there is said so', () => {
+  expect(() => readOperatorFile('/nowhere/holdpoint.yaml')).toThrow(/cannot be read/);
+});

@@ -1,0 +1,134 @@
+import { readFileSync } from 'node:fs';
+import { name, policyMode, verdict } from '@holdpoint/contracts';
+import { type Document, isNode, LineCounter, parseDocument } from 'yaml';
+import { z } from 'zod';
+import { BUILTIN_SERVER, type Rule } from './domain/rules.js';
+
+/** What the operator says in the `policy:` section of holdpoint.yaml; its other sections belong to other services. */
+export interface OperatorPolicy {
+  mode?: z.infer<typeof policyMode> | undefined;
+  default?: z.infer<typeof verdict> | undefined;
+  expiresAfterSeconds?: number | undefined;
+  rules: Rule[];
+}
+
+/** The file is refused whole: each fault with its line and what is wrong. */
+export class OperatorFileError extends Error {
+  override readonly name = 'OperatorFileError';
+  constructor(path: string, faults: string[]) {
+    super(`${path} is refused as a whole, so no rule of it holds:\n${faults.map((f) => `  ${f}`).join('\n')}`);
+  }
+}
+
+const UNIT_SECONDS = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
+const YEAR_SECONDS = 365 * 86_400;
+
+/** A whole number of seconds, or one with a unit: `90s`, `30m`, `12h`, `3d`. At most a year. */
+const DURATION = 'must be seconds, or a number with s, m, h or d, such as 3d';
+const duration = z
+  .union([z.int(), z.string().regex(/^\d{1,9}[smhd]$/, DURATION)], { error: DURATION })
+  .transform((v) =>
+    typeof v === 'number' ? v : Number(v.slice(0, -1)) * UNIT_SECONDS[v.slice(-1) as keyof typeof UNIT_SECONDS],
+  )
+  .refine((seconds) => seconds >= 1 && seconds <= YEAR_SECONDS, 'must be between one second and 365 days');
+
+const ruleName = name
+  .refine((n) => n === n.trim() && !/\p{C}/u.test(n), 'must have no space around it and no hidden characters')
+  .refine((n) => !n.includes('*'), 'takes no wildcard: leave the field out to mean any');
+
+const rule = z
+  .strictObject({
+    tool: ruleName,
+    action: ruleName.optional(),
+    server: ruleName.optional(),
+    agent: ruleName.optional(),
+    verdict,
+    reason: z.string().min(1).max(200).optional(),
+  })
+  .refine((r) => (r.server ?? BUILTIN_SERVER) !== BUILTIN_SERVER || !r.tool.includes('.'), {
+    path: ['tool'],
+    error: 'must be the tool alone: write the action in `action`, or the server of a foreign tool in `server`',
+  });
+
+const section = z.strictObject({
+  mode: policyMode.optional(),
+  default: verdict.optional(),
+  expiresAfter: duration.optional(),
+  rules: z.array(rule).nullish(),
+});
+
+/** @throws OperatorFileError when the file cannot be read or anything in its policy section is wrong. */
+export function readOperatorFile(path: string): OperatorPolicy {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (err) {
+    throw new OperatorFileError(path, [`it cannot be read: ${(err as Error).message}`]);
+  }
+  return parseOperatorFile(text, path);
+}
+
+/** @throws OperatorFileError */
+export function parseOperatorFile(text: string, path = 'holdpoint.yaml'): OperatorPolicy {
+  const lines = new LineCounter();
+  const doc = parseDocument(text, { lineCounter: lines });
+  const broken = doc.errors.map((e) => `line ${e.linePos?.[0].line ?? '?'}: ${e.message.split('\n')[0]}`);
+  if (broken.length > 0) throw new OperatorFileError(path, broken);
+
+  const whole: unknown = doc.toJS() ?? {};
+  if (typeof whole !== 'object' || Array.isArray(whole))
+    throw new OperatorFileError(path, ['line 1: must be a mapping with sections such as `policy:`']);
+  const misspelt = Object.keys(whole).filter((key) => key !== 'policy' && /^\s*(pol|rules?\s*$)/i.test(key));
+  if (misspelt.length > 0)
+    throw new OperatorFileError(
+      path,
+      misspelt.map(
+        (key) => `line ${lineOf(doc, lines, [key])}: ${JSON.stringify(key)}: the section is called \`policy\``,
+      ),
+    );
+
+  const parsed = section.safeParse((whole as { policy?: unknown }).policy ?? {});
+  if (!parsed.success)
+    throw new OperatorFileError(
+      path,
+      parsed.error.issues.map((i) => {
+        const at = ['policy', ...i.path.map((p) => (typeof p === 'symbol' ? String(p) : p))];
+        const key = i.code === 'unrecognized_keys' ? i.keys[0] : undefined;
+        return `line ${lineOf(doc, lines, key === undefined ? at : [...at, key])}: ${dotted(at)}: ${i.message}`;
+      }),
+    );
+  const { mode, default: fallback, expiresAfter, rules } = parsed.data;
+  const all = (rules ?? []).map((r): Rule => ({ origin: 'operator', ...r }));
+  const twice = contradictions(all).map(
+    ([first, second]) =>
+      `line ${lineOf(doc, lines, ['policy', 'rules', second])}: policy.rules[${second}]: names the same calls as the rule in line ${lineOf(doc, lines, ['policy', 'rules', first])}: keep one`,
+  );
+  if (twice.length > 0) throw new OperatorFileError(path, twice);
+  return { mode, default: fallback, expiresAfterSeconds: expiresAfter, rules: all };
+}
+
+type Path = (string | number)[];
+
+const dotted = (path: Path): string =>
+  path.reduce<string>((s, p) => (typeof p === 'number' ? `${s}[${p}]` : s === '' ? p : `${s}.${p}`), '');
+
+/** The line of the innermost node on the way to `path`: a missing field has none of its own. */
+function lineOf(doc: Document, lines: LineCounter, path: Path): number {
+  for (let depth = path.length; depth > 0; depth -= 1) {
+    const node = doc.getIn(path.slice(0, depth), true);
+    if (isNode(node) && node.range) return lines.linePos(node.range[0]).line;
+  }
+  return 1;
+}
+
+function contradictions(rules: readonly Rule[]): [number, number][] {
+  const seen = new Map<string, number>();
+  const out: [number, number][] = [];
+  rules.forEach((r, i) => {
+    const key = JSON.stringify([r.server ?? null, r.tool, r.action ?? null, r.agent ?? null]);
+    const first = seen.get(key);
+    if (first === undefined) seen.set(key, i);
+    else out.push([first, i]);
+  });
+  return out;
+}
