@@ -1,30 +1,144 @@
-import type { MsgHdrs } from '@nats-io/nats-core';
-import type { Bus } from './bus.js';
-
-export interface RawMessage {
-  seq: number;
-  subject: string;
-  time: Date;
-  bytes: Uint8Array;
-  headers: MsgHdrs | undefined;
-}
+import { STREAM } from '@holdpoint/contracts';
+import { AckPolicy, type ConsumerMessages, type JsMsg } from '@nats-io/jetstream';
+import { Logger } from '@nestjs/common';
+import { Bus } from './bus.js';
+import { PULL } from './consumer-loop.js';
+import { explain } from './dead-letters.js';
+import { Backoff, pauseFor } from './pause.js';
+import type { RawMessage } from './stored.js';
+import { StreamReader } from './stream-reader.js';
 
 export interface BatchConsumerOptions {
   bus: Bus;
-  /** Durable name, as contracts' `consumerName(service, pattern)` gives it. */
+  /** Durable name, as contracts' `consumerName(service, '>')` gives it. Its acknowledgement policy is `all`. */
   consumer: string;
   /** Most messages in one batch. Default 500. */
   max?: number;
 }
 
 export interface BatchConsumer {
-  /** Resolves when the batch in hand is through and nothing more will be delivered. */
+  /** Resolves when `onBatch` is no longer running and will not be called again. */
   stop(): Promise<void>;
+  /** @throws when nothing is being consumed, or the last call of `onBatch` failed. */
+  check(): void;
 }
 
+/**
+ * Hands out every message of the stream in stream order, without gaps, in batches of what has come in meanwhile. The
+ * first batch begins after the last acknowledged message; the caller has to know what it has stored already. A batch is
+ * acknowledged after `onBatch` has resolved; when it rejects, the same batch is handed to it again after a while, for ever.
+ * Only one may run at a time in the whole system: hold a lock around it.
+ */
 export function consumeBatches(
-  _options: BatchConsumerOptions,
-  _onBatch: (batch: RawMessage[]) => Promise<void>,
+  options: BatchConsumerOptions,
+  onBatch: (batch: RawMessage[]) => Promise<void>,
 ): BatchConsumer {
-  throw new Error('being written');
+  return new BatchLoop(options, onBatch);
+}
+
+/** `message` is missing when the delivery was lost and the event was fetched from the stream instead. */
+interface InHand extends RawMessage {
+  message?: JsMsg;
+}
+
+class BatchLoop implements BatchConsumer {
+  readonly #log = new Logger('Eventing');
+  readonly #reader: StreamReader;
+  readonly #max: number;
+  readonly #stopping = new AbortController();
+  readonly #running: Promise<unknown>;
+  #queue: InHand[] = [];
+  /** Everything below was put in the queue, in order. */
+  #next = 0;
+  #changed = new AbortController();
+  #messages: ConsumerMessages | undefined;
+  #trouble: string | undefined = 'not connected yet';
+
+  constructor(
+    private readonly options: BatchConsumerOptions,
+    private readonly onBatch: (batch: RawMessage[]) => Promise<void>,
+  ) {
+    this.#reader = new StreamReader(options.bus);
+    this.#max = options.max ?? 500;
+    this.#running = Promise.all([this.#pull(), this.#work()]);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#change();
+    await this.#messages?.close();
+    await this.#running;
+  }
+
+  check(): void {
+    if (this.#trouble) throw new Error(`${this.options.consumer}: ${this.#trouble}`);
+  }
+
+  async #pull(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      try {
+        await this.#consume(signal);
+      } catch (err) {
+        this.#trouble = explain(err);
+        this.#log.warn(`${this.options.consumer} is not being consumed: ${this.#trouble}`);
+      }
+      if (!signal.aborted) await pauseFor(1_000, signal);
+    }
+  }
+
+  async #consume(signal: AbortSignal): Promise<void> {
+    const consumer = await this.options.bus.js.consumers.get(STREAM, this.options.consumer);
+    const { config, ack_floor } = await consumer.info(true);
+    if (config.ack_policy !== AckPolicy.All)
+      throw new Error(`${this.options.consumer} must acknowledge all up to a message; provision it anew`);
+    // Below the floor `onBatch` has resolved; what is above, and was handed out before, will be fetched.
+    this.#next = Math.max(this.#next, ack_floor.stream_seq + 1);
+    this.#messages = await consumer.consume({ max_messages: this.#max, ...PULL });
+    if (signal.aborted) this.#messages.stop();
+    this.#trouble = undefined;
+    for await (const message of this.#messages) {
+      if (signal.aborted) break;
+      await this.#take(message, signal);
+    }
+  }
+
+  /** Puts a message in its place. One that was had before is dropped: the acknowledgement of a later one covers it. */
+  async #take(message: JsMsg, signal: AbortSignal): Promise<void> {
+    const { seq, subject, time, data, headers } = message;
+    if (seq < this.#next) return;
+    await this.#fetchUpTo(seq, signal);
+    if (signal.aborted) return;
+    await this.#put({ seq, subject, time, bytes: data, headers, message }, signal);
+  }
+
+  /**
+   * Fetches from the stream what lies between the last message and this one: deliveries that were lost on the way or
+   * went to a predecessor. Acknowledging `seq` would acknowledge them unseen.
+   */
+  async #fetchUpTo(seq: number, signal: AbortSignal): Promise<void> {
+    const backoff = new Backoff();
+    while (this.#next < seq && !signal.aborted) {
+      const found = await this.#reader.nextRaw(this.#next).catch((err) => {
+        this.#log.warn(`event ${this.#next} was not delivered and cannot be fetched: ${explain(err)}`);
+        return null;
+      });
+      if (!found) {
+        await pauseFor(backoff.next(), signal);
+        continue;
+      }
+      if (found.seq > this.#next)
+        this.#log.error(`the stream no longer holds events ${this.#next} to ${Math.min(found.seq, seq) - 1}`);
+      if (found.seq < seq) await this.#put(found, signal);
+      else this.#next = seq;
+    }
+  }
+
+  async #put(message: InHand, signal: AbortSignal): Promise<void> {
+    // Not taking more is what stops the pulling.
+    while (this.#queue.length >= this.#max && !signal.aborted) await this.#change.wait();
+    this.#queue.push(message);
+    this.#next = message.seq + 1;
+    this.#change();
+  }
 }

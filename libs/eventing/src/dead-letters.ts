@@ -1,5 +1,11 @@
-// biome-ignore lint/suspicious/noExplicitAny: any service's schema
-import type { Kysely } from 'kysely';
+import { InvalidEvent, printable } from '@holdpoint/contracts';
+import { Refusal } from '@holdpoint/runtime';
+import { sql } from 'kysely';
+import { type AnyDatabase, type Delivery, Discard, RetryLater } from './event-context.js';
+import { Unpublishable } from './publisher.js';
+
+/** `failing`: still being tried. `recovered`: a later try succeeded. `dead`: given up. `replayed`: handled by hand since. */
+export type DeadLetterState = 'failing' | 'recovered' | 'dead' | 'replayed';
 
 export interface DeadLetter {
   id: number;
@@ -8,12 +14,128 @@ export interface DeadLetter {
   subject: string;
   attempts: number;
   lastError: string;
-  state: 'failing' | 'dead' | 'replayed' | 'recovered';
+  state: DeadLetterState;
+  /** False for a message that carried the broker's own headers: it is forged, whatever its body says. */
+  replayable: boolean;
+  createdAt: Date;
+  updatedAt: Date;
 }
 
+interface Row extends Omit<Delivery, 'deliveries'> {
+  state: DeadLetterState;
+  replayable: boolean;
+}
+
+export interface Fault {
+  attempts: number;
+  dead: boolean;
+}
+
+const now = sql<Date>`clock_timestamp()`;
+
 export const deadLetters = {
-  // biome-ignore lint/suspicious/noExplicitAny: any service's schema
-  list(_db: Kysely<any>): Promise<DeadLetter[]> {
-    throw new Error('being written');
+  /** The newest first; by default those that were given up. */
+  async list(
+    db: AnyDatabase,
+    { states = ['dead'], limit = 100 }: { states?: DeadLetterState[]; limit?: number } = {},
+  ): Promise<DeadLetter[]> {
+    const rows = await db
+      .selectFrom('dead_letters')
+      .select(['id', 'consumer', 'stream_seq as streamSeq', 'subject', 'attempts', 'last_error as lastError'])
+      .select(['state', 'replayable', 'created_at as createdAt', 'updated_at as updatedAt'])
+      .where('state', 'in', states)
+      .orderBy('id', 'desc')
+      .limit(limit)
+      .execute();
+    return rows.map((row) => ({ ...row, id: Number(row.id), streamSeq: Number(row.streamSeq) })) as DeadLetter[];
+  },
+
+  async find(db: AnyDatabase, id: number): Promise<Row | undefined> {
+    const row = await db.selectFrom('dead_letters').selectAll().where('id', '=', id).executeTakeFirst();
+    return (
+      row && {
+        consumer: row.consumer,
+        seq: Number(row.stream_seq),
+        subject: row.subject,
+        bytes: row.body,
+        streamTime: row.stream_time,
+        state: row.state,
+        replayable: row.replayable,
+      }
+    );
+  },
+
+  /** Adds a fault of the handler; with the `limit`th the letter is dead. */
+  count(db: AnyDatabase, delivery: Delivery, error: unknown, limit: number): Promise<Fault> {
+    return put(db, delivery, error, { limit, replayable: true });
+  },
+
+  /** A letter that is dead at once. */
+  async bury(db: AnyDatabase, delivery: Delivery, error: unknown, replayable = true): Promise<void> {
+    await put(db, delivery, error, { limit: 1, replayable });
+  },
+
+  async settle(
+    db: AnyDatabase,
+    { consumer, seq }: Pick<Delivery, 'consumer' | 'seq'>,
+    state: DeadLetterState,
+  ): Promise<void> {
+    await db
+      .updateTable('dead_letters')
+      .set({ state, updated_at: now })
+      .where('consumer', '=', consumer)
+      .where('stream_seq', '=', seq)
+      .where('state', 'in', ['failing', 'dead'])
+      .execute();
   },
 };
+
+async function put(
+  db: AnyDatabase,
+  delivery: Delivery,
+  error: unknown,
+  { limit, replayable }: { limit: number; replayable: boolean },
+): Promise<Fault> {
+  const fault = { last_error: explain(error), updated_at: now };
+  return db
+    .insertInto('dead_letters')
+    .values({
+      consumer: delivery.consumer,
+      stream_seq: delivery.seq,
+      subject: printable(delivery.subject),
+      stream_time: delivery.streamTime,
+      body: Buffer.from(delivery.bytes),
+      replayable,
+      attempts: 1,
+      last_error: fault.last_error,
+      state: limit <= 1 ? 'dead' : 'failing',
+    })
+    .onConflict((known) =>
+      known.columns(['consumer', 'stream_seq']).doUpdateSet({
+        ...fault,
+        attempts: sql`dead_letters.attempts + 1`,
+        state: sql`CASE WHEN dead_letters.attempts + 1 >= ${limit} THEN 'dead' ELSE 'failing' END`,
+      }),
+    )
+    .returning(['attempts', sql<boolean>`state = 'dead'`.as('dead')])
+    .executeTakeFirstOrThrow() as Promise<Fault>;
+}
+
+/** Errors whose text is ours and quotes no content. */
+const ownWords = [InvalidEvent, Discard, RetryLater, Refusal, Unpublishable];
+
+/**
+ * An error for tables and logs, where content must never be in the clear: the text of an error that is not our own may
+ * quote what was being handled, so that only its kind and place are told.
+ */
+export function explain(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error;
+  const code = (error as { code?: unknown }).code;
+  const kind = typeof code === 'string' || typeof code === 'number' ? `${error.name} ${code}` : error.name;
+  if (ownWords.some((own) => error instanceof own)) return printable(`${kind}: ${error.message}`).slice(0, 500);
+  const place = error.stack
+    ?.split('\n')
+    .find((line) => /^\s+at /.test(line))
+    ?.trim();
+  return printable(place ? `${kind} ${place}` : kind).slice(0, 500);
+}

@@ -25,7 +25,7 @@ export async function checkHealth(limitMs: number = LIMIT_MS): Promise<{ passing
   const all = [...registry];
   const results = await Promise.all(all.map(({ check }) => passes(check, limitMs)));
   const failing = new Set(all.filter((_, i) => !results[i]).map(({ name }) => name));
-  const passing = new Set(all.map(({ name }) => name)).difference(failing);
+  const passing = new Set(all.map(({ name }) => name).filter((name) => !failing.has(name)));
   return { passing: [...passing].sort(), failing: [...failing].sort() };
 }
 

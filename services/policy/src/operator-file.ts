@@ -76,7 +76,7 @@ export function parseOperatorFile(text: string, path = 'holdpoint.yaml'): Operat
   if (broken.length > 0) throw new OperatorFileError(path, broken);
 
   const whole: unknown = doc.toJS() ?? {};
-  if (typeof whole !== 'object' || Array.isArray(whole))
+  if (typeof whole !== 'object' || whole === null || Array.isArray(whole))
     throw new OperatorFileError(path, ['line 1: must be a mapping with sections such as `policy:`']);
   const misspelt = Object.keys(whole).filter((key) => key !== 'policy' && /^\s*(pol|rules?\s*$)/i.test(key));
   if (misspelt.length > 0)

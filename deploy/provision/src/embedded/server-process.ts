@@ -1,18 +1,33 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { endProcess, identify, type ProcessIdentity } from './process-identity.js';
 
-/** A port that was free a moment ago; another process may still take it first. */
-export async function freePort(host = '127.0.0.1'): Promise<number> {
-  const server = createServer().listen(0, host);
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
+/** Whether this port can be listened on at this moment. */
+export async function isFree(port: number, host = '127.0.0.1'): Promise<boolean> {
+  const server = createServer().listen(port, host);
+  try {
+    await once(server, 'listening');
+  } catch {
+    return false;
+  }
   server.close();
   await once(server, 'close');
-  return port;
+  return true;
+}
+
+/**
+ * A port that was free a moment ago, below the range that systems take for outgoing connections: so that none of those
+ * gets it before its server does.
+ */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(12_000, 32_000);
+    if (await isFree(port)) return port;
+  }
 }
 
 export interface ServerProcess {

@@ -22,6 +22,8 @@ export interface ServiceOptions {
   config: Pick<BaseConfig, 'HOST' | 'PORT' | 'HOLDPOINT_IDENTITY_FILE' | 'LOG_LEVEL'>;
   /** Delivers events to the service. A function is given the application and may take it from there. */
   strategy?: Transport | ((app: INestApplication) => Transport);
+  /** How long `startService` lets work in hand take when it is told to stop; 10,000 ms unless given. */
+  drainMs?: number;
 }
 
 @Module({ controllers: [HealthController], providers: [Phase] })

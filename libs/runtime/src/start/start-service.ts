@@ -5,18 +5,18 @@ import { buildService, openService, type ServiceOptions } from './create-service
 import { JsonLogger } from './json-logger.js';
 import { openWaitingRoom } from './waiting-room.js';
 
-const DRAIN_MS = 10_000;
 const LONGEST_WAIT_MS = 5_000;
 
 /**
  * Runs a service as a process of its own, until it is told to stop.
  * - A dependency that is down at start is waited for: `/healthz` answers, `/readyz` says 503.
  * - SIGTERM, SIGINT and the end of a supervisor's IPC channel drain it: requests and events in hand are finished, for at
- *   most 10 s. Telling it twice changes nothing.
+ *   most `drainMs`. Telling it twice changes nothing.
  * - Any other fault at start, and any error that nobody caught, is logged and ends the process with status 1, for the
  *   supervisor to start it again.
  */
 export async function startService(options: ServiceOptions): Promise<INestApplication> {
+  const { drainMs = 10_000 } = options;
   Logger.overrideLogger(new JsonLogger(options.name, options.config.LOG_LEVEL));
   const log = new Logger('Process');
   const stop = new AbortController();
@@ -35,7 +35,7 @@ export async function startService(options: ServiceOptions): Promise<INestApplic
     if (stop.signal.aborted) return;
     stop.abort();
     log.log(`stopping: ${why}`);
-    setTimeout(() => die(`work in hand did not end within ${DRAIN_MS / 1000} s`), DRAIN_MS);
+    setTimeout(() => die(`work in hand did not end within ${drainMs} ms`), drainMs);
     const app = await starting.catch(() => undefined);
     await app?.close();
     process.exit(0);

@@ -1,6 +1,6 @@
 import type { INestApplication } from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import type { FastifyInstance, FastifyServerOptions, RouteOptions } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyServerOptions, RouteOptions } from 'fastify';
 import { PROBLEM_TYPE, plainProblem } from '../http/problem.js';
 
 const BODY_LIMIT = 1024 * 1024;
@@ -14,7 +14,7 @@ export function webServer(): FastifyAdapter {
     return503OnClosing: false,
     routerOptions: { maxParamLength: 512 },
     // What the router refuses before any hook or filter runs.
-    frameworkErrors(err, _request, reply) {
+    frameworkErrors(err, _request, reply: FastifyReply) {
       const problem = plainProblem(err.statusCode ?? 400);
       void reply.status(problem.status).header('content-type', PROBLEM_TYPE).send(JSON.stringify(problem));
     },
@@ -30,9 +30,20 @@ export function webServer(): FastifyAdapter {
       else socket.destroy();
     },
   };
-  const adapter = new FastifyAdapter(options as never);
+  const adapter = new FastifyAdapter(options);
   const fastify = adapter.getInstance<FastifyInstance>();
   fastify.removeContentTypeParser('text/plain');
+  // Answers hold content that is sealed everywhere else.
+  fastify.addHook('onRequest', (_request, reply, done) => {
+    void reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' });
+    done();
+  });
+  // Closing waits for connections, and one whose last request was in hand would be kept alive for another.
+  fastify.server.on('request', (_request, response) => {
+    response.once('close', () => {
+      if (!fastify.server.listening) setImmediate(() => fastify.server.closeIdleConnections());
+    });
+  });
   const seen: RouteOptions[] = [];
   routes.set(fastify, seen);
   fastify.addHook('onRoute', (route) => {

@@ -4,26 +4,30 @@ export interface Position {
   lastSeq: number;
 }
 
-/** What a delivery means to a log that stands before `next`. */
+/** What to do about a delivery, in this order. */
+export type Step<T> = { fetch: { from: number; to: number } } | { append: T[] };
+
 export interface Arrangement<T> {
-  /** Stored already; a redelivery, to be held against what is stored. */
+  /** Stored already: redelivered, to be held against what is stored. */
   again: T[];
-  /** To be stored, in order. `missing` comes before `fresh`, and holes inside `fresh` are in it too. */
-  fresh: T[];
-  missing: { from: number; to: number }[];
+  steps: Step<T>[];
 }
 
-/** Sorts a delivery by sequence and names what lies between. The stream has no deletions, so a hole is never skipped. */
+/**
+ * Sorts a delivery into what a log that needs `next` does about it. The stream has no deletions, so a hole is never skipped:
+ * its messages were handed out before, to somebody who did not store them, and are fetched by sequence.
+ */
 export function arrange<T extends { seq: number }>(next: number, delivery: readonly T[]): Arrangement<T> {
   const sorted = delivery.toSorted((a, b) => a.seq - b.seq);
-  const fresh: T[] = [];
-  const missing: { from: number; to: number }[] = [];
+  const steps: Step<T>[] = [];
   let expected = next;
+  let run: T[] = [];
   for (const message of sorted) {
     if (message.seq < expected) continue;
-    if (message.seq > expected) missing.push({ from: expected, to: message.seq - 1 });
-    fresh.push(message);
+    if (message.seq > expected) steps.push({ fetch: { from: expected, to: message.seq - 1 } });
+    if (message.seq > expected || run.length === 0) steps.push({ append: (run = []) });
+    run.push(message);
     expected = message.seq + 1;
   }
-  return { again: sorted.filter((m) => m.seq < next), fresh, missing };
+  return { again: sorted.filter((m) => m.seq < next), steps };
 }

@@ -45,7 +45,7 @@ export function compose(letter: Letter, eightBit: boolean): Message {
 /**
  * As it stands, where that is lossless: a line feed is the line end of text and travels as CRLF (RFC 2046, section 4.1.1),
  * and the message ends in one. Anything a relay could touch, such as a body without a last line feed, carriage returns,
- * long lines, blanks at a line's end or `From ` at its start, is encoded byte by byte, in the shorter of the two ways.
+ * long lines, blanks at a line's end or `From ` at its start, is encoded byte by byte, readably where most of it is ASCII.
  */
 function encodeBody(text: string, eightBit: boolean): { encoding: Encoding; body: string } {
   const ascii = /^[\x20-\x7e\t\n]*$/.test(text);
@@ -58,7 +58,7 @@ function encodeBody(text: string, eightBit: boolean): { encoding: Encoding; body
       .toString('base64')
       .match(/.{1,76}/g) ?? []
   ).join('\r\n');
-  return quoted.length <= base64.length
+  return quoted.length <= 1.5 * base64.length
     ? { encoding: 'quoted-printable', body: quoted }
     : { encoding: 'base64', body: base64 };
 }

@@ -115,8 +115,9 @@ function outcomeOf(error: SmtpError, begun: boolean): ToolOutcome {
     const why = error.responseCode ? 'The mail server refused it' : 'The mail server could not be reached';
     return didNotHappen(`${why}, so nothing was sent.${answer}`);
   }
-  // the reply to the message itself, and a refusal: anything else may have been lost on the way back
-  if (error.code === 'EMESSAGE' && error.command === 'DATA' && (error.responseCode ?? 0) >= 400)
+  // the reply to the message itself, and a refusal of it; 421 speaks of the server, not of the message
+  const refusal = error.code === 'EMESSAGE' && error.command === 'DATA' && (error.responseCode ?? 0) >= 400;
+  if (refusal && error.responseCode !== 421)
     return didNotHappen(`The mail server refused the message, so nothing was sent.${answer}`);
   return unknown('The message was handed over, but the mail server did not say whether it took it.');
 }

@@ -1,0 +1,30 @@
+import type { Home } from './home.js';
+import type { Ports } from './ports.js';
+import { writePrivately } from './private-file.js';
+import type { Secrets } from './secrets.js';
+
+/** What a person at this machine needs to use the system: `client.json`, read by the `holdpoint` command. */
+export interface ClientFile {
+  urls: Record<'engine' | 'policy' | 'staging' | 'taskboard' | 'audit', string>;
+  /** Bearer tokens by person. */
+  people: Record<string, string>;
+  /** An account that reads the whole stream and changes nothing. */
+  nats: { url: string; user: string; pass: string };
+}
+
+export async function writeClientFile(home: Home, ports: Ports, secrets: Secrets): Promise<ClientFile> {
+  const at = (port: number) => `http://127.0.0.1:${port}`;
+  const client: ClientFile = {
+    urls: {
+      engine: at(ports.engine),
+      policy: at(ports.policy),
+      staging: at(ports.staging),
+      taskboard: at(ports.taskboard),
+      audit: at(ports.audit),
+    },
+    people: secrets.people,
+    nats: { url: `nats://127.0.0.1:${ports.nats}`, user: 'checker', pass: secrets.bus.checker },
+  };
+  await writePrivately(home.client, `${JSON.stringify(client, null, 2)}\n`);
+  return client;
+}

@@ -1,0 +1,62 @@
+import { chmod, mkdir, readdir, realpath } from 'node:fs/promises';
+import { dirname, join, sep } from 'node:path';
+import { othersMayTraverse } from '@holdpoint/provision';
+import { REPOSITORY } from './repository.js';
+
+/** Everything that a local installation keeps. Deleting the folder is a reset. */
+export interface Home {
+  path: string;
+  secrets: string;
+  masterKey: string;
+  identities: string;
+  client: string;
+  run: string;
+  logs: string;
+  postgres: string;
+  nats: string;
+  outbox: string;
+  maildir: string;
+  workspace: string;
+}
+
+export const homeAt = (path: string): Home => ({
+  path,
+  secrets: join(path, 'secrets.json'),
+  masterKey: join(path, 'master.key'),
+  identities: join(path, 'identity.json'),
+  client: join(path, 'client.json'),
+  run: join(path, 'run'),
+  logs: join(path, 'logs'),
+  postgres: join(path, 'postgres'),
+  nats: join(path, 'nats'),
+  outbox: join(path, 'demo', 'outbox'),
+  maildir: join(path, 'demo', 'maildir'),
+  workspace: join(path, 'demo', 'workspace'),
+});
+
+/**
+ * Makes the folder, closed to others; under root others may pass through it, as PostgreSQL runs as another user there.
+ * @throws when it is the checkout, within it or around it, holds something else, or that user cannot get there
+ */
+export async function openHome(path: string): Promise<Home> {
+  const asRoot = process.getuid?.() === 0;
+  await mkdir(path, { recursive: true, mode: 0o700 });
+  const [real, checkout] = [await realpath(path), await realpath(REPOSITORY)];
+  const contains = (outer: string, inner: string) => `${inner}${sep}`.startsWith(`${outer}${sep}`);
+  if (contains(checkout, real) || contains(real, checkout))
+    throw new Error(
+      `HOLDPOINT_HOME (${real}) must lie outside the checkout (${checkout}): tools may write there, and it holds every secret`,
+    );
+  const inside = await readdir(real);
+  if (inside.length > 0 && !inside.includes('run'))
+    throw new Error(`HOLDPOINT_HOME (${real}) holds something else: give a folder that is new or empty`);
+  if (asRoot && !(await othersMayTraverse(dirname(real))))
+    throw new Error(
+      `HOLDPOINT_HOME (${real}) is out of reach for the user postgres: give a folder that it can get to, such as /var/lib/holdpoint`,
+    );
+  await chmod(real, asRoot ? 0o711 : 0o700);
+  const home = homeAt(real);
+  for (const folder of [home.run, home.logs, home.nats, join(real, 'demo'), home.outbox])
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+  return home;
+}

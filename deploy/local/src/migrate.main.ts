@@ -1,0 +1,11 @@
+import { DATABASE_NAME, type DatabasePasswords, databaseUrl, migrate, OWNER_ROLE, provisionDatabase } from '@holdpoint/provision';
+import { z } from 'zod';
+import { childSettings } from './child-environment.js';
+import { REPOSITORY } from './repository.js';
+
+const settings = childSettings(z.object({ superuserUrl: z.string(), passwords: z.record(z.string(), z.string()) }));
+const passwords = settings.passwords as DatabasePasswords;
+await provisionDatabase({ superuserUrl: settings.superuserUrl, passwords });
+const ownerUrl = databaseUrl(settings.superuserUrl, DATABASE_NAME, { role: OWNER_ROLE, password: passwords.owner });
+for (const applied of await migrate({ ownerUrl, root: REPOSITORY })) console.log(`applied ${applied}`);
+process.disconnect?.();

@@ -1,0 +1,17 @@
+import { type BusUser, startNats } from '@holdpoint/provision';
+import { z } from 'zod';
+import { childSettings } from './child-environment.js';
+import { guard } from './guard.js';
+
+const settings = childSettings(
+  z.object({
+    run: z.string(),
+    dir: z.string(),
+    port: z.number(),
+    passwords: z.record(z.string(), z.string()),
+    binary: z.string(),
+    logFile: z.string(),
+  }),
+);
+const passwords = settings.passwords as Record<BusUser, string>;
+await guard(settings.run, 'nats', () => startNats({ ...settings, passwords, durable: true }));

@@ -1,0 +1,45 @@
+import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import type { ServiceName } from '@holdpoint/contracts';
+import { BUS_USERS, type BusUser, type DatabasePasswords, SERVICES } from '@holdpoint/provision';
+import { z } from 'zod';
+import type { Home } from './home.js';
+import { writePrivately } from './private-file.js';
+
+const named = z.record(z.string(), z.string().min(16));
+const stored = z.object({ superuser: z.string().min(16), database: named, bus: named, services: named, people: named });
+
+export interface Secrets {
+  /** PostgreSQL's superuser. */
+  superuser: string;
+  database: DatabasePasswords;
+  bus: Record<BusUser, string>;
+  /** Bearer tokens. */
+  services: Record<ServiceName, string>;
+  people: Record<string, string>;
+}
+
+const secret = (): string => randomBytes(24).toString('base64url');
+
+/** Makes each secret once; what is there stays, what a newer version needs besides is added. */
+export async function loadSecrets(home: Home, people: readonly string[]): Promise<Secrets> {
+  const text = await readFile(home.secrets, 'utf8').catch(ifMissing);
+  const old: Partial<z.infer<typeof stored>> = text === undefined ? {} : stored.parse(JSON.parse(text));
+  const each = (names: readonly string[], known: Record<string, string> = {}) =>
+    Object.fromEntries(names.map((name) => [name, known[name] ?? secret()]));
+  const secrets = {
+    superuser: old.superuser ?? secret(),
+    database: each([...SERVICES, 'owner'], old.database),
+    bus: each(BUS_USERS, old.bus),
+    services: each(SERVICES, old.services),
+    people: each(people, old.people),
+  } as Secrets;
+  await writePrivately(home.secrets, `${JSON.stringify(secrets, null, 2)}\n`);
+  if ((await readFile(home.masterKey).catch(ifMissing)) === undefined)
+    await writePrivately(home.masterKey, `${randomBytes(32).toString('base64')}\n`);
+  return secrets;
+}
+
+const ifMissing = (err: NodeJS.ErrnoException): undefined => {
+  if (err.code !== 'ENOENT') throw err;
+};

@@ -1,0 +1,55 @@
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { loadConfig } from '@holdpoint/runtime';
+import { z } from 'zod';
+import { REPOSITORY } from './repository.js';
+
+const port = z.coerce
+  .number()
+  .int()
+  .min(1)
+  .max(65_535)
+  .optional()
+  .describe('a port number from 1 to 65535');
+
+const variables = z.object({
+  HOLDPOINT_HOME: z.string().optional().describe('the path of a folder outside the checkout'),
+  HOLDPOINT_CONFIG: z.string().optional().describe('the path of holdpoint.yaml'),
+  HOLDPOINT_PORTS: z
+    .enum(['default', 'free'])
+    .default('default')
+    .describe('default, or free to take any ports that are free'),
+  HOLDPOINT_ENGINE_PORT: port,
+  HOLDPOINT_POLICY_PORT: port,
+  HOLDPOINT_STAGING_PORT: port,
+  HOLDPOINT_TASKBOARD_PORT: port,
+  HOLDPOINT_AUDIT_PORT: port,
+  HOLDPOINT_SMTP_PORT: port,
+  HOLDPOINT_POSTGRES_PORT: port,
+  HOLDPOINT_NATS_PORT: port,
+  NATS_SERVER: z.string().default('nats-server').describe('the path of a nats-server'),
+  XDG_STATE_HOME: z.string().optional().describe('the path of a folder'),
+});
+
+export interface Settings {
+  home: string;
+  config: string;
+  natsServer: string;
+  freePorts: boolean;
+  /** What a person asked for, by the variable's name. */
+  ports: Partial<Record<string, number>>;
+}
+
+/** @throws ConfigError that names every wrong variable */
+export function loadSettings(env: NodeJS.ProcessEnv): Settings {
+  const v = loadConfig(variables, env);
+  const state = v.XDG_STATE_HOME ?? join(homedir(), '.local', 'state');
+  const defaultHome = process.getuid?.() === 0 ? '/var/lib/holdpoint' : join(state, 'holdpoint');
+  return {
+    home: resolve(v.HOLDPOINT_HOME ?? defaultHome),
+    config: resolve(v.HOLDPOINT_CONFIG ?? join(REPOSITORY, 'holdpoint.yaml')),
+    natsServer: v.NATS_SERVER,
+    freePorts: v.HOLDPOINT_PORTS === 'free',
+    ports: Object.fromEntries(Object.entries(v).filter(([name]) => name.endsWith('_PORT'))) as Settings['ports'],
+  };
+}

@@ -1,0 +1,63 @@
+import type { HoldpointEvent } from '@holdpoint/contracts';
+import { AlreadyDecided, Discard, type EventContext, EventPublisher, newEvent, OnEvent } from '@holdpoint/eventing';
+import { Controller } from '@nestjs/common';
+import { ContentInspector } from '../content-inspector.js';
+import { Policy } from '../policy.js';
+import { Decisions } from '../store/decisions.js';
+
+type Verdict = HoldpointEvent<'policy.decided'>;
+
+/**
+ * Gives each proposal its one verdict. The stream decides which one that is: the verdict is published first and the row
+ * follows, so after a crash, or with several instances at once, every one of them takes over what is stored.
+ *
+ * A verdict is published even when the engine may have given the proposal up: of `policy.decided` and `tool.abandoned`
+ * the one at the lower sequence counts, and whoever acts upon one of them reads the other (charter, section 6).
+ */
+@Controller()
+export class OnToolProposed {
+  constructor(
+    private readonly policy: Policy,
+    private readonly inspector: ContentInspector,
+    private readonly publisher: EventPublisher,
+    private readonly decisions: Decisions,
+  ) {}
+
+  @OnEvent('tool.proposed.>')
+  async handle(proposal: HoldpointEvent<'tool.proposed'>, ctx: EventContext): Promise<void> {
+    const decidedIn = await this.decisions.spaceOf(proposal.subject);
+    if (decidedIn === proposal.spaceid) return;
+    if (decidedIn !== null) throw new Discard(`the call was decided in another space, ${decidedIn}`);
+    const verdict = await this.#publish(await this.#decide(proposal, ctx));
+    await ctx.once((tx) => this.decisions.add(tx, verdict));
+  }
+
+  async #decide(proposal: HoldpointEvent<'tool.proposed'>, ctx: EventContext): Promise<Verdict> {
+    const { call, frozen, hint, scope, origin } = proposal.data;
+    const { agent, server, tool, action } = call;
+    const content = await this.inspector.inspect(frozen, proposal.spaceid, proposal.subject);
+    const decision = this.policy.decide(
+      { agent, server, tool, action, content },
+      { origin, scope, hint, actions: null },
+      ctx.streamTime,
+    );
+    return newEvent('policy.decided', {
+      spaceId: proposal.spaceid,
+      entityId: proposal.subject,
+      runId: proposal.runid,
+      causationId: proposal.id,
+      traceparent: proposal.traceparent,
+      data: { ...decision, call, proposalSeq: ctx.seq },
+    });
+  }
+
+  /** @returns what stands in the stream: this verdict, or the one that was there before. */
+  async #publish(event: Verdict): Promise<{ seq: number; event: Verdict }> {
+    try {
+      return { seq: (await this.publisher.publish(event)).seq, event };
+    } catch (err) {
+      if (!(err instanceof AlreadyDecided)) throw err;
+      return { seq: err.stored.seq, event: err.stored.event as Verdict };
+    }
+  }
+}

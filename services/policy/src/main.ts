@@ -1,0 +1,12 @@
+import { JetStreamServer } from '@holdpoint/eventing';
+import { loadConfig, startService } from '@holdpoint/runtime';
+import { policyConfig } from './config.js';
+import { PolicyModule } from './policy.module.js';
+
+const config = loadConfig(policyConfig);
+await startService({
+  name: 'policy',
+  module: PolicyModule.forRoot(config),
+  config,
+  strategy: (app) => app.get(JetStreamServer),
+});
