@@ -52,6 +52,9 @@ const NEWSLETTER = mail([
   'Three things worth knowing this week: e-invoicing deadlines, rounding in VAT, and why your reminders go unread.',
 ]);
 
+/** By the second of their arrival, with which a maildir's file names begin. */
+const MAILDIR: Record<string, string> = { 1709539964: INVOICE, 1709544662: INJECTION, 1709618400: NEWSLETTER };
+
 const WORKSPACE: Record<string, string> = {
   'README.txt': 'The workspace of the acme agents. What they may do with files they may do in here and nowhere else.\n',
   'price-list.csv': 'article,unit price EUR\nwidget,115.00\ngadget,89.50\nbracket,12.90\n',
@@ -61,9 +64,10 @@ const WORKSPACE: Record<string, string> = {
 /** Something for an agent to read: made once, and left alone from then on. */
 export async function seedDemoData(home: Home): Promise<void> {
   if (await isAbsent(home.maildir)) {
-    for (const folder of ['tmp', 'cur', 'new']) await mkdir(join(home.maildir, folder), { recursive: true, mode: 0o700 });
-    for (const [i, content] of [INVOICE, INJECTION, NEWSLETTER].entries())
-      await writeFile(join(home.maildir, 'new', `170954${i}000.M${i}P1.localhost`), content, { mode: 0o600 });
+    for (const folder of ['tmp', 'cur', 'new'])
+      await mkdir(join(home.maildir, folder), { recursive: true, mode: 0o700 });
+    for (const [arrived, content] of Object.entries(MAILDIR))
+      await writeFile(join(home.maildir, 'new', `${arrived}.M1P1.localhost`), content, { mode: 0o600 });
   }
   if (await isAbsent(home.workspace))
     for (const [name, content] of Object.entries(WORKSPACE)) {

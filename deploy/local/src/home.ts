@@ -1,5 +1,5 @@
-import { chmod, mkdir, readdir, realpath } from 'node:fs/promises';
-import { dirname, join, sep } from 'node:path';
+import { chmod, lstat, mkdir, readdir, realpath } from 'node:fs/promises';
+import { dirname, join, relative, sep } from 'node:path';
 import { othersMayTraverse } from '@holdpoint/provision';
 import { REPOSITORY } from './repository.js';
 
@@ -40,23 +40,39 @@ export const homeAt = (path: string): Home => ({
  */
 export async function openHome(path: string): Promise<Home> {
   const asRoot = process.getuid?.() === 0;
-  await mkdir(path, { recursive: true, mode: 0o700 });
-  const [real, checkout] = [await realpath(path), await realpath(REPOSITORY)];
+  const [real, checkout] = [await willBeAt(path), await realpath(REPOSITORY)];
   const contains = (outer: string, inner: string) => `${inner}${sep}`.startsWith(`${outer}${sep}`);
   if (contains(checkout, real) || contains(real, checkout))
     throw new Error(
       `HOLDPOINT_HOME (${real}) must lie outside the checkout (${checkout}): tools may write there, and it holds every secret`,
     );
-  const inside = await readdir(real);
-  if (inside.length > 0 && !inside.includes('run'))
+  const inside = await readdir(real).catch(ifMissing);
+  if (inside && inside.length > 0 && !inside.includes('run'))
     throw new Error(`HOLDPOINT_HOME (${real}) holds something else: give a folder that is new or empty`);
-  if (asRoot && !(await othersMayTraverse(dirname(real))))
+  if (asRoot && !(await othersMayTraverse(await nearest(dirname(real)))))
     throw new Error(
       `HOLDPOINT_HOME (${real}) is out of reach for the user postgres: give a folder that it can get to, such as /var/lib/holdpoint`,
     );
+  await mkdir(dirname(real), { recursive: true });
+  await mkdir(real, { recursive: true, mode: 0o700 });
   await chmod(real, asRoot ? 0o711 : 0o700);
   const home = homeAt(real);
   for (const folder of [home.run, home.logs, home.nats, join(real, 'demo'), home.outbox])
     await mkdir(folder, { recursive: true, mode: 0o700 });
   return home;
 }
+
+/** The real path that a folder has, or will have once it is made. */
+async function willBeAt(path: string): Promise<string> {
+  const exists = await nearest(path);
+  return join(await realpath(exists), relative(exists, path));
+}
+
+/** The folder itself, or the nearest one above it that exists. */
+async function nearest(path: string): Promise<string> {
+  for (let at = path; ; at = dirname(at)) if (await lstat(at).catch(ifMissing)) return at;
+}
+
+const ifMissing = (err: NodeJS.ErrnoException): undefined => {
+  if (err.code !== 'ENOENT') throw err;
+};

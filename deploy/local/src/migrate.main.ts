@@ -1,11 +1,19 @@
-import { DATABASE_NAME, type DatabasePasswords, databaseUrl, migrate, OWNER_ROLE, provisionDatabase } from '@holdpoint/provision';
+import {
+  DATABASE_NAME,
+  type DatabasePasswords,
+  databaseUrl,
+  migrate,
+  OWNER_ROLE,
+  provisionDatabase,
+} from '@holdpoint/provision';
 import { z } from 'zod';
 import { childSettings } from './child-environment.js';
 import { REPOSITORY } from './repository.js';
 
+process.on('disconnect', () => process.exit(1));
 const settings = childSettings(z.object({ superuserUrl: z.string(), passwords: z.record(z.string(), z.string()) }));
 const passwords = settings.passwords as DatabasePasswords;
 await provisionDatabase({ superuserUrl: settings.superuserUrl, passwords });
 const ownerUrl = databaseUrl(settings.superuserUrl, DATABASE_NAME, { role: OWNER_ROLE, password: passwords.owner });
 for (const applied of await migrate({ ownerUrl, root: REPOSITORY })) console.log(`applied ${applied}`);
-process.disconnect?.();
+process.exit(0);

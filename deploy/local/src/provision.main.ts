@@ -2,5 +2,6 @@ import { provisionBus } from '@holdpoint/provision';
 import { z } from 'zod';
 import { childSettings } from './child-environment.js';
 
+process.on('disconnect', () => process.exit(1));
 await provisionBus(childSettings(z.object({ servers: z.string(), password: z.string() })));
-process.disconnect?.();
+process.exit(0);

@@ -56,7 +56,9 @@ export async function claim(dir: string): Promise<void> {
 export class AlreadyRunning extends Error {
   override name = 'AlreadyRunning';
   constructor(pid: number) {
-    super(`Holdpoint already runs on this folder (process ${pid}): stop that one first, or set HOLDPOINT_HOME to another folder`);
+    super(
+      `Holdpoint already runs on this folder (process ${pid}): stop that one first, or set HOLDPOINT_HOME to another folder`,
+    );
   }
 }
 

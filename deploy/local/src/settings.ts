@@ -4,13 +4,7 @@ import { loadConfig } from '@holdpoint/runtime';
 import { z } from 'zod';
 import { REPOSITORY } from './repository.js';
 
-const port = z.coerce
-  .number()
-  .int()
-  .min(1)
-  .max(65_535)
-  .optional()
-  .describe('a port number from 1 to 65535');
+const port = z.coerce.number().int().min(1).max(65_535).optional().describe('a port number from 1 to 65535');
 
 const variables = z.object({
   HOLDPOINT_HOME: z.string().optional().describe('the path of a folder outside the checkout'),

@@ -16,7 +16,7 @@ export const HINT_PREFIX = 'hint';
 
 export interface BusConfig {
   passwords: Record<BusUser, string>;
-  /** Folder of the stream's files. */
+  /** The server keeps its streams in `jetstream` below this folder. */
   storeDir: string;
   host?: string;
   /** -1 lets the server choose. */

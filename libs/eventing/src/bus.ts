@@ -24,13 +24,52 @@ export interface BusOptions {
 
 /** One connection to the bus, under one service's account. Also its injection token. */
 export class Bus {
+  #connected = true;
+  /** Those whose answer will not come once the connection is lost. */
+  readonly #inFlight = new Set<() => void>();
+  /** Those who wait for the connection. */
+  readonly #waiting = new Set<() => void>();
+
   constructor(
     readonly name: string,
     readonly nc: NatsConnection,
     readonly js: JetStreamClient,
     /** Reads only: services may touch neither streams nor consumers. */
     readonly jsm: JetStreamManager,
-  ) {}
+  ) {
+    void this.#watch();
+  }
+
+  /**
+   * One question to the bus. The client drops what is sent while it is not connected, so that this waits for the
+   * connection first.
+   * @throws Unavailable when there is none in time, or when it is lost before the answer; else whatever `send` throws
+   */
+  async request<T>(send: () => Promise<T>): Promise<T> {
+    if (!this.#connected) await this.connected(AbortSignal.timeout(REQUEST_TIMEOUT_MS));
+    if (!this.#connected) throw new Unavailable('there is no connection to the bus');
+    return new Promise((resolve, reject) => {
+      const lost = () => reject(new Unavailable('the connection to the bus was lost'));
+      this.#inFlight.add(lost);
+      void send()
+        .then(resolve, reject)
+        .finally(() => this.#inFlight.delete(lost));
+    });
+  }
+
+  /** Resolves once there is a connection, or there never will be one, or `until` is aborted. */
+  async connected(until: AbortSignal): Promise<void> {
+    if (this.#connected || this.nc.isClosed() || until.aborted) return;
+    await new Promise<void>((resolve) => {
+      const wake = () => {
+        until.removeEventListener('abort', wake);
+        this.#waiting.delete(wake);
+        resolve();
+      };
+      until.addEventListener('abort', wake);
+      this.#waiting.add(wake);
+    });
+  }
 
   /** Sends what is buffered, then closes for good; gives up on the sending when the server does not answer. */
   async close(): Promise<void> {
@@ -38,10 +77,26 @@ export class Bus {
     const late = new AbortController();
     await Promise.race([
       this.nc.drain().catch(() => undefined),
-      delay(DRAIN_TIMEOUT_MS, undefined, { signal: late.signal, ref: false }).catch(() => undefined),
+      delay(DRAIN_TIMEOUT_MS, undefined, { signal: late.signal }).catch(() => undefined),
     ]);
     late.abort();
     await this.nc.close();
+  }
+
+  async #watch(): Promise<void> {
+    for await (const { type } of this.nc.status()) {
+      if (type === 'disconnect') this.#lose();
+      if (type !== 'reconnect') continue;
+      this.#connected = true;
+      for (const wake of [...this.#waiting]) wake();
+    }
+    this.#lose();
+    for (const wake of [...this.#waiting]) wake();
+  }
+
+  #lose(): void {
+    this.#connected = false;
+    for (const lost of this.#inFlight) lost();
   }
 }
 
@@ -69,12 +124,7 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
     options.connectTimeoutMs ?? 20_000,
   );
   const api = { apiPrefix: options.apiPrefix ?? API_PREFIX, timeout: REQUEST_TIMEOUT_MS };
-  return new Bus(
-    options.name,
-    nc,
-    jetstream(nc, { ...api }),
-    await jetstreamManager(nc, { ...api, checkAPI: false }),
-  );
+  return new Bus(options.name, nc, jetstream(nc, { ...api }), await jetstreamManager(nc, { ...api, checkAPI: false }));
 }
 
 async function firstConnection(options: ConnectionOptions, timeoutMs: number): Promise<NatsConnection> {

@@ -4,7 +4,7 @@ import { Logger } from '@nestjs/common';
 import { Bus } from './bus.js';
 import { PULL } from './consumer-loop.js';
 import { explain } from './dead-letters.js';
-import { Backoff, pauseFor } from './pause.js';
+import { Backoff, Bell, pauseFor } from './pause.js';
 import type { RawMessage } from './stored.js';
 import { StreamReader } from './stream-reader.js';
 
@@ -47,10 +47,13 @@ class BatchLoop implements BatchConsumer {
   readonly #max: number;
   readonly #stopping = new AbortController();
   readonly #running: Promise<unknown>;
+  /** Rings when messages came in. */
+  readonly #filled = new Bell();
+  /** Rings when messages were taken out. */
+  readonly #room = new Bell();
   #queue: InHand[] = [];
   /** Everything below was put in the queue, in order. */
   #next = 0;
-  #changed = new AbortController();
   #messages: ConsumerMessages | undefined;
   #trouble: string | undefined = 'not connected yet';
 
@@ -65,7 +68,8 @@ class BatchLoop implements BatchConsumer {
 
   async stop(): Promise<void> {
     this.#stopping.abort();
-    this.#change();
+    this.#filled.ring();
+    this.#room.ring();
     await this.#messages?.close();
     await this.#running;
   }
@@ -135,10 +139,41 @@ class BatchLoop implements BatchConsumer {
   }
 
   async #put(message: InHand, signal: AbortSignal): Promise<void> {
-    // Not taking more is what stops the pulling.
-    while (this.#queue.length >= this.#max && !signal.aborted) await this.#change.wait();
+    // Not asking for the next message is what stops the pulling.
+    while (this.#queue.length >= this.#max && !signal.aborted) await this.#room.heard(Number.POSITIVE_INFINITY);
     this.#queue.push(message);
     this.#next = message.seq + 1;
-    this.#change();
+    this.#filled.ring();
+  }
+
+  async #work(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      if (this.#queue.length === 0) {
+        await this.#filled.heard(Number.POSITIVE_INFINITY);
+        continue;
+      }
+      const batch = this.#queue.splice(0, this.#max);
+      this.#room.ring();
+      if (await this.#through(batch, signal)) batch.findLast(({ message }) => message)?.message?.ack();
+    }
+  }
+
+  /** False when stopped before `onBatch` resolved. */
+  async #through(batch: InHand[], signal: AbortSignal): Promise<boolean> {
+    const backoff = new Backoff();
+    const messages = batch.map(({ message, ...raw }) => raw);
+    while (!signal.aborted) {
+      try {
+        await this.onBatch(messages);
+        this.#trouble = undefined;
+        return true;
+      } catch (err) {
+        this.#trouble = explain(err);
+        this.#log.warn(`${this.options.consumer}, events from ${batch[0]?.seq}, failed: ${this.#trouble}`);
+        await pauseFor(backoff.next(), signal);
+      }
+    }
+    return false;
   }
 }

@@ -93,8 +93,7 @@ export class ConsumerLoop {
     const { signal } = this.#stopping;
     while (!signal.aborted && performance.now() < this.#pausedUntil)
       await pauseFor(this.#pausedUntil - performance.now(), signal);
-    while (!signal.aborted && this.#inHand.size >= this.options.concurrency)
-      await Promise.race(this.#inHand.values());
+    while (!signal.aborted && this.#inHand.size >= this.options.concurrency) await Promise.race(this.#inHand.values());
     if (signal.aborted) return answer(() => message.nak());
 
     const entity = message.subject.split('.').slice(-2).join('.');
@@ -117,6 +116,8 @@ export class ConsumerLoop {
       return held;
     }
     const verdict = await this.options.deliver(message);
+    // Sent without a connection, the answer would be dropped and the message come again only after its time is up.
+    await this.options.bus.connected(this.#stopping.signal);
     if (verdict.kind === 'retry' || verdict.kind === 'pause') {
       const ms = Math.max(1, Math.ceil(verdict.kind === 'retry' ? verdict.ms : this.#pause()));
       answer(() => message.nak(ms));

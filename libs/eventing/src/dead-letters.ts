@@ -1,5 +1,7 @@
+import { types } from 'node:util';
 import { InvalidEvent, printable } from '@holdpoint/contracts';
-import { Refusal } from '@holdpoint/runtime';
+import { Refusal, Unavailable } from '@holdpoint/runtime';
+import { JetStreamApiError } from '@nats-io/jetstream';
 import { sql } from 'kysely';
 import { type AnyDatabase, type Delivery, Discard, RetryLater } from './event-context.js';
 import { Unpublishable } from './publisher.js';
@@ -121,21 +123,23 @@ async function put(
     .executeTakeFirstOrThrow() as Promise<Fault>;
 }
 
-/** Errors whose text is ours and quotes no content. */
-const ownWords = [InvalidEvent, Discard, RetryLater, Refusal, Unpublishable];
+/** Errors whose text is ours, or the server's own, and quotes no content. */
+const plainSpoken = [InvalidEvent, Discard, RetryLater, Refusal, Unpublishable, Unavailable, JetStreamApiError];
 
 /**
- * An error for tables and logs, where content must never be in the clear: the text of an error that is not our own may
- * quote what was being handled, so that only its kind and place are told.
+ * An error for tables and logs, where content must never be in the clear: the text of any other error may quote what was
+ * being handled, so that only its kind and place are told.
  */
 export function explain(error: unknown): string {
-  if (!(error instanceof Error)) return typeof error;
-  const code = (error as { code?: unknown }).code;
+  if (!types.isNativeError(error)) return typeof error;
+  const { code, cause } = error as { code?: unknown; cause?: unknown };
   const kind = typeof code === 'string' || typeof code === 'number' ? `${error.name} ${code}` : error.name;
-  if (ownWords.some((own) => error instanceof own)) return printable(`${kind}: ${error.message}`).slice(0, 500);
   const place = error.stack
     ?.split('\n')
     .find((line) => /^\s+at /.test(line))
     ?.trim();
-  return printable(place ? `${kind} ${place}` : kind).slice(0, 500);
+  const what = plainSpoken.some((known) => error instanceof known)
+    ? `${kind}: ${error.message}`
+    : `${kind} ${place ?? ''}`.trimEnd();
+  return printable(cause === undefined ? what : `${what}, because of ${explain(cause)}`).slice(0, 500);
 }

@@ -19,7 +19,7 @@ export type Verdict = { kind: 'done' | 'dead' | 'pause' } | { kind: 'retry'; ms:
 export interface DelivererOptions {
   consumer: string;
   handler: EventHandler;
-  db: () => AnyDatabase;
+  db: AnyDatabase;
   /** Called after the commit of `once`. */
   committed: () => void;
   /** Faults of the handler after which an event is a dead letter. */
@@ -55,19 +55,19 @@ export class Deliverer {
       return this.#failed(delivery, err);
     }
     if (delivery.deliveries > 1)
-      await deadLetters.settle(db(), delivery, 'recovered').catch((err) => this.#unwell(delivery, err));
+      await deadLetters.settle(db, delivery, 'recovered').catch((err) => this.#unwell(delivery, err));
     return { kind: 'done' };
   }
 
   /** Runs the handler once more, on a dead letter. @throws whatever hinders it; the letter stays dead then. */
   async replay(delivery: Delivery): Promise<void> {
     await this.#handle(readEvent(delivery.bytes, delivery.subject), delivery);
-    await deadLetters.settle(this.options.db(), delivery, 'replayed');
+    await deadLetters.settle(this.options.db, delivery, 'replayed');
   }
 
   async #handle(event: HoldpointEvent, delivery: Delivery): Promise<void> {
     const { handler, db, committed } = this.options;
-    await handler(event, eventContext(delivery, event.id, db(), committed));
+    await handler(event, eventContext(delivery, event.id, db, committed));
   }
 
   async #failed(delivery: Delivery, err: unknown): Promise<Verdict> {
@@ -75,7 +75,7 @@ export class Deliverer {
     if (err instanceof Discard) return this.#bury(delivery, err);
     if (isInfrastructureFault(err)) return this.#unwell(delivery, err);
     try {
-      const { attempts, dead } = await deadLetters.count(this.options.db(), delivery, err, this.options.attempts);
+      const { attempts, dead } = await deadLetters.count(this.options.db, delivery, err, this.options.attempts);
       if (dead) return this.#dead(delivery, err);
       this.#log.warn(`${where(delivery)} failed, attempt ${attempts}: ${explain(err)}`);
       return { kind: 'retry', ms: this.options.retryMs(attempts) };
@@ -86,7 +86,7 @@ export class Deliverer {
 
   async #bury(delivery: Delivery, err: unknown, replayable = true): Promise<Verdict> {
     try {
-      await deadLetters.bury(this.options.db(), delivery, err, replayable);
+      await deadLetters.bury(this.options.db, delivery, err, replayable);
     } catch (storeFault) {
       return this.#unwell(delivery, storeFault);
     }

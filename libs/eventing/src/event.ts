@@ -1,5 +1,6 @@
 import {
   catalogue,
+  checkSubject,
   type EventData,
   type EventType,
   type HoldpointEvent,
@@ -7,7 +8,6 @@ import {
   schemaUri,
   sourceOf,
   subjectOf,
-  checkSubject,
 } from '@holdpoint/contracts';
 import { monotonicFactory } from 'ulid';
 
@@ -49,12 +49,17 @@ export function newEvent<T extends EventType>(type: T, e: NewEvent<T>): Holdpoin
     datacontenttype: 'application/json',
     dataschema: schemaUri(type, version),
     spaceid: e.spaceId,
-    runid: e.runId ?? (entity === 'run' ? e.entityId : undefined),
-    callid: e.callId ?? (entity === 'call' ? e.entityId : undefined),
-    causationid: e.causationId,
-    traceparent: e.traceparent,
+    ...present({
+      runid: e.runId ?? (entity === 'run' ? e.entityId : undefined),
+      callid: e.callId ?? (entity === 'call' ? e.entityId : undefined),
+      causationid: e.causationId,
+      traceparent: e.traceparent,
+    }),
     data: e.data,
   });
   checkSubject(event, subjectOf(event));
   return event as HoldpointEvent<T>;
 }
+
+const present = (attributes: Record<string, string | undefined>) =>
+  Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined));

@@ -1,25 +1,100 @@
 import type { ServiceName } from '@holdpoint/contracts';
-import type { DynamicModule } from '@nestjs/common';
+import { type BaseConfig, DATABASE, registerHealth } from '@holdpoint/runtime';
+import {
+  type DynamicModule,
+  Inject,
+  Module,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+  type Provider,
+} from '@nestjs/common';
+import { Bus, connectBus } from './bus.js';
+import type { AnyDatabase } from './event-context.js';
+import { FactWaiter } from './fact-waiter.js';
+import { JetStreamServer, type JetStreamServerOptions } from './jetstream-server.js';
+import { Outbox } from './outbox.js';
+import { OutboxRelay } from './outbox-relay.js';
+import { EventPublisher } from './publisher.js';
+import { StreamReader } from './stream-reader.js';
 
-export interface EventingConfig {
-  DATABASE_URL: string;
-  NATS_URL: string;
-  NATS_USER: string;
-  NATS_PASSWORD: string;
+export interface EventingOptions
+  extends Pick<JetStreamServerOptions, 'service' | 'concurrency' | 'attempts' | 'retryMs'> {
+  config: Pick<BaseConfig, 'DATABASE_URL' | 'NATS_URL' | 'NATS_USER' | 'NATS_PASSWORD'>;
 }
 
-export interface EventingOptions {
-  service: ServiceName;
-  config: EventingConfig;
-  /** Events handled at once by each consumer. Default 16. */
-  concurrency?: number;
-}
+const PROVIDED = [Bus, StreamReader, EventPublisher, FactWaiter, Outbox, OutboxRelay, JetStreamServer];
 
-/** The injection token of {@link Bus}. */
-export const BUS = Symbol('holdpoint.bus');
+/**
+ * Everything of this package for a service, to be injected by class. Needs runtime's `DATABASE`. Runs the relay from
+ * bootstrap to shutdown and reports bus, relay and consumers to readiness. Handlers run once the service starts the
+ * transport: `startService({ …, strategy: (app) => app.get(JetStreamServer) })`.
+ */
+@Module({})
+export class EventingModule implements OnApplicationBootstrap, OnApplicationShutdown {
+  readonly #unregister: (() => void)[] = [];
 
-export class EventingModule {
-  static forRoot(_options: EventingOptions): DynamicModule {
-    throw new Error('being written');
+  constructor(
+    @Inject(Bus) private readonly bus: Bus,
+    @Inject(OutboxRelay) private readonly relay: OutboxRelay,
+    @Inject(FactWaiter) private readonly waiter: FactWaiter,
+    @Inject(JetStreamServer) private readonly server: JetStreamServer,
+  ) {}
+
+  static forRoot(options: EventingOptions): DynamicModule {
+    return { module: EventingModule, global: true, providers: providers(options), exports: PROVIDED };
+  }
+
+  onApplicationBootstrap(): void {
+    this.relay.start();
+    this.#unregister.push(
+      registerHealth('bus', () => this.bus.nc.rtt().then(() => undefined)),
+      registerHealth('outbox', () => this.relay.check()),
+      registerHealth('consumers', async () => this.server.check()),
+    );
+  }
+
+  /** The transport was closed before: nothing is being handled any more. */
+  async onApplicationShutdown(): Promise<void> {
+    for (const unregister of this.#unregister) unregister();
+    this.waiter.close();
+    await this.relay.stop();
+    await this.bus.close();
   }
 }
+
+const providers = ({ config, ...server }: EventingOptions): Provider[] => [
+  {
+    provide: Bus,
+    useFactory: () =>
+      connectBus({
+        servers: config.NATS_URL,
+        user: config.NATS_USER,
+        pass: config.NATS_PASSWORD,
+        name: server.service satisfies ServiceName,
+      }),
+  },
+  { provide: StreamReader, inject: [Bus], useFactory: (bus: Bus) => new StreamReader(bus) },
+  {
+    provide: EventPublisher,
+    inject: [Bus, StreamReader],
+    useFactory: (bus: Bus, reader: StreamReader) => new EventPublisher(bus, reader),
+  },
+  {
+    provide: FactWaiter,
+    inject: [Bus, StreamReader],
+    useFactory: (bus: Bus, reader: StreamReader) => new FactWaiter(bus, reader),
+  },
+  { provide: Outbox, useFactory: () => new Outbox(server.service) },
+  {
+    provide: OutboxRelay,
+    inject: [EventPublisher],
+    useFactory: (publisher: EventPublisher) =>
+      new OutboxRelay({ service: server.service, databaseUrl: config.DATABASE_URL, publisher }),
+  },
+  {
+    provide: JetStreamServer,
+    inject: [Bus, DATABASE, OutboxRelay],
+    useFactory: (bus: Bus, db: AnyDatabase, relay: OutboxRelay) =>
+      new JetStreamServer({ ...server, bus, db, committed: () => relay.poke() }),
+  },
+];

@@ -2,7 +2,7 @@ import { type EventType, type ServiceName, subjectFor, topology } from '@holdpoi
 import { isInfrastructureFault } from '@holdpoint/runtime';
 import type { Subscription } from '@nats-io/nats-core';
 import { Bus } from './bus.js';
-import { pauseFor } from './pause.js';
+import { Bell } from './pause.js';
 import type { Stored } from './stored.js';
 import { StreamReader } from './stream-reader.js';
 
@@ -17,7 +17,7 @@ const AFTER_HINT_MS = 5;
  */
 export class FactWaiter {
   readonly #subscriptions: Subscription[];
-  readonly #waiting = new Map<string, Set<() => void>>();
+  readonly #waiting = new Map<string, Set<Bell>>();
 
   constructor(
     bus: Bus,
@@ -26,7 +26,7 @@ export class FactWaiter {
     this.#subscriptions = (topology[bus.name as ServiceName]?.hints ?? []).map((pattern) =>
       bus.nc.subscribe(pattern, {
         callback: (_err, message) => {
-          for (const wake of this.#waiting.get(message.subject) ?? []) wake();
+          for (const bell of this.#waiting.get(message.subject) ?? []) bell.ring();
         },
       }),
     );
@@ -45,7 +45,12 @@ export class FactWaiter {
     signal?: AbortSignal,
   ): Promise<Stored<T> | null> {
     const end = performance.now() + timeoutMs;
-    const hint = this.#listen(subjectFor(type, spaceId, entityId));
+    const subject = subjectFor(type, spaceId, entityId);
+    const bell = new Bell();
+    const bells = this.#waiting.get(subject) ?? new Set();
+    this.#waiting.set(subject, bells.add(bell));
+    const onAbort = () => bell.ring();
+    signal?.addEventListener('abort', onAbort);
     try {
       for (let poll = FIRST_POLL_MS; ; poll = Math.min(2 * poll, LONGEST_POLL_MS)) {
         signal?.throwIfAborted();
@@ -55,41 +60,16 @@ export class FactWaiter {
           return null;
         });
         if (found || last) return found;
-        if (await hint.within(Math.min(poll, end - performance.now()), signal)) poll = AFTER_HINT_MS / 2;
+        if (await bell.heard(Math.min(poll, end - performance.now()))) poll = AFTER_HINT_MS;
       }
     } finally {
-      hint.close();
+      signal?.removeEventListener('abort', onAbort);
+      bells.delete(bell);
+      if (bells.size === 0) this.#waiting.delete(subject);
     }
   }
 
   close(): void {
     for (const subscription of this.#subscriptions) subscription.unsubscribe();
-  }
-
-  #listen(subject: string) {
-    let heard = false;
-    let wake: AbortController | undefined;
-    const onHint = () => {
-      heard = true;
-      wake?.abort();
-    };
-    const others = this.#waiting.get(subject) ?? new Set();
-    this.#waiting.set(subject, others.add(onHint));
-    return {
-      /** True when a hint came since the last call, false when the time is up or the caller gave up. */
-      within: async (ms: number, signal?: AbortSignal): Promise<boolean> => {
-        if (!heard) {
-          wake = new AbortController();
-          await pauseFor(ms, signal ? AbortSignal.any([signal, wake.signal]) : wake.signal);
-        }
-        const was = heard;
-        heard = false;
-        return was;
-      },
-      close: () => {
-        others.delete(onHint);
-        if (others.size === 0) this.#waiting.delete(subject);
-      },
-    };
   }
 }

@@ -13,7 +13,7 @@ export interface JetStreamServerOptions {
   service: ServiceName;
   bus: Bus;
   /** The service's own database, with the tables of `eventingTables`. */
-  db: () => AnyDatabase;
+  db: AnyDatabase;
   /** Called after each commit of `EventContext.once`. */
   committed?: () => void;
   /** Events that each consumer handles at once. Default 16. */
@@ -54,9 +54,10 @@ export class JetStreamServer extends Server implements CustomTransportStrategy {
     await Promise.all(this.#loops.map((loop) => loop.stop()));
   }
 
-  /** Names of the consumers that are not being consumed just now. */
-  idle(): string[] {
-    return this.#loops.filter((loop) => !loop.consuming).map((loop) => loop.consumer);
+  /** @throws when a consumer is not being consumed just now. */
+  check(): void {
+    const idle = this.#loops.filter((loop) => !loop.consuming).map((loop) => loop.consumer);
+    if (idle.length > 0) throw new Error(`not being consumed: ${idle.join(', ')}`);
   }
 
   /**
@@ -64,7 +65,7 @@ export class JetStreamServer extends Server implements CustomTransportStrategy {
    * @throws Refusal when there is none to replay; the handler's own error when it fails again, and the letter stays dead
    */
   async replay(id: number): Promise<void> {
-    const letter = await deadLetters.find(this.options.db(), id);
+    const letter = await deadLetters.find(this.options.db, id);
     const deliverer = letter && this.#deliverers.get(letter.consumer);
     if (!letter || !deliverer)
       throw new Refusal('not-found', 'eventing.no-dead-letter', 'There is no such dead letter. List them first.');

@@ -2,7 +2,7 @@ import { isInfrastructureFault, Unavailable } from '@holdpoint/runtime';
 import { Logger } from '@nestjs/common';
 import { explain } from './dead-letters.js';
 import { OutboxStore, type Row } from './outbox-store.js';
-import { Backoff, pauseFor } from './pause.js';
+import { Backoff, Bell, pauseFor } from './pause.js';
 import { EventPublisher } from './publisher.js';
 import { SentWaiters } from './sent-waiters.js';
 
@@ -32,10 +32,9 @@ export class OutboxRelay {
   readonly #waiters = new SentWaiters();
   readonly #backoff = new Backoff();
   readonly #stopping = new AbortController();
-  #wake = new AbortController();
+  readonly #pokes = new Bell();
   #running: Promise<void> | undefined;
   #store: OutboxStore | undefined;
-  #poked = false;
   #stopBy = Number.POSITIVE_INFINITY;
   #lastTurn = 0;
   #stuckSince: number | undefined;
@@ -58,8 +57,7 @@ export class OutboxRelay {
 
   /** Tell the relay that a transaction with outbox rows has committed. Forgetting it costs up to a second, no event. */
   poke(): void {
-    this.#poked = true;
-    this.#wake.abort();
+    this.#pokes.ring();
   }
 
   /**
@@ -104,24 +102,17 @@ export class OutboxRelay {
     while (!store.lost) {
       leading ||= await store.lead();
       this.#lastTurn = performance.now();
-      if (!leading && this.#stopping.signal.aborted) return;
-      const poked = this.#poked;
-      this.#poked = false;
-      if (!leading && poked) await store.pokeLeader();
+      const stopping = this.#stopping.signal.aborted;
       const progress = leading ? await this.#round(store) : 'none';
-      if (this.#stopping.signal.aborted && (progress !== 'some' || performance.now() > this.#stopBy)) return;
+      if (stopping && (progress !== 'some' || performance.now() > this.#stopBy)) return;
       if (progress === 'fault') await pauseFor(this.#backoff.next(), this.#stopping.signal);
       if (progress !== 'none') continue;
       const waiting = this.#waiters.eventIds;
       if (waiting.length > 0) for (const settled of await store.settled(waiting)) this.#waiters.settle(settled);
-      await this.#idle(this.#waiters.eventIds.length > 0 ? IMPATIENT_POLL_MS : POLL_MS);
+      const poked = await this.#pokes.heard(this.#waiters.eventIds.length > 0 ? IMPATIENT_POLL_MS : POLL_MS);
+      if (poked && !leading) await store.pokeLeader();
     }
     throw new Unavailable('the connection was lost');
-  }
-
-  async #idle(ms: number): Promise<void> {
-    this.#wake = new AbortController();
-    if (!this.#poked) await pauseFor(ms, this.#wake.signal);
   }
 
   async #round(store: OutboxStore): Promise<'none' | 'some' | 'fault'> {

@@ -76,7 +76,7 @@ export class OutboxStore {
         FROM outbox o
         WHERE sent_at IS NULL AND failed IS NULL
           AND NOT EXISTS (SELECT FROM outbox f WHERE f.entity = o.entity AND f.failed IS NOT NULL)
-        ORDER BY id LIMIT $1`,
+        ORDER BY o.id LIMIT $1`,
       values: [limit],
     });
     return rows.map((row) => ({

@@ -18,3 +18,30 @@ export class Backoff {
     this.#ms = 0;
   }
 }
+
+/** Wakes the one who waits, or the next who will: a call that comes too early is not lost. */
+export class Bell {
+  #rung = false;
+  #wake: (() => void) | undefined;
+
+  ring(): void {
+    this.#rung = true;
+    this.#wake?.();
+  }
+
+  /** Whether it was rung since the last answer; asked at once, or after at most `ms`. */
+  async heard(ms = 0): Promise<boolean> {
+    if (!this.#rung && ms > 0)
+      await new Promise<void>((resolve) => {
+        const timer = Number.isFinite(ms) ? setTimeout(resolve, ms) : undefined;
+        this.#wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    this.#wake = undefined;
+    const was = this.#rung;
+    this.#rung = false;
+    return was;
+  }
+}

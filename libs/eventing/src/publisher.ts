@@ -57,17 +57,19 @@ export class EventPublisher {
    * @throws Unavailable when the outcome is unknown or the stream takes nothing now: publish the same event again
    * @throws Unpublishable when it can never be stored
    */
-  publish(event: HoldpointEvent): Promise<{ seq: number }> {
+  async publish(event: HoldpointEvent): Promise<{ seq: number }> {
     return this.store(outgoing(event, this.bus.name));
   }
 
   async store(out: Outgoing): Promise<{ seq: number }> {
     let ack: PubAck;
     try {
-      ack = await this.bus.js.publish(out.subject, out.bytes, {
-        ...(out.once ? { expect: { lastSubjectSequence: 0 } } : { msgID: out.id }),
-        timeout: PUBLISH_TIMEOUT_MS,
-      });
+      ack = await this.bus.request(() =>
+        this.bus.js.publish(out.subject, out.bytes, {
+          ...(out.once ? { expect: { lastSubjectSequence: 0 } } : { msgID: out.id }),
+          timeout: PUBLISH_TIMEOUT_MS,
+        }),
+      );
     } catch (err) {
       const takenAt = out.once ? conflict(err) : undefined;
       if (takenAt === undefined) throw publishFault(err);

@@ -1,8 +1,9 @@
-import { type EventType, STREAM, type ServiceName, subjectFor, topology } from '@holdpoint/contracts';
+import { type EventType, type ServiceName, STREAM, subjectFor, topology } from '@holdpoint/contracts';
 import { Unavailable } from '@holdpoint/runtime';
 import type { StoredMsg } from '@nats-io/jetstream';
+import type { MsgHdrs } from '@nats-io/nats-core';
 import { Bus } from './bus.js';
-import { type RawMessage, refuseBrokerHeaders, type Stored, toStored } from './stored.js';
+import { type RawMessage, type Stored, toStored } from './stored.js';
 
 /**
  * Reads single events from the stream. Services with the right to it (`readsLeader` in contracts' topology) read from
@@ -21,7 +22,7 @@ export class StreamReader {
   /** The latest event of this type about the entity, or null when there is none. */
   async last<T extends EventType>(type: T, spaceId: string, entityId: string): Promise<Stored<T> | null> {
     const raw = await this.lastRaw(subjectFor(type, spaceId, entityId));
-    return raw && (toStored(raw) as Stored<T>);
+    return raw && toStored<T>(raw);
   }
 
   /** The event at a sequence, or null when the stream does not hold it (any more). */
@@ -50,14 +51,31 @@ export class StreamReader {
     const api = this.#leader ? this.bus.jsm.streams : this.bus.jsm.direct;
     let found: StoredMsg | null;
     try {
-      found = await api.getMessage(STREAM, query as { seq: number });
+      found = await this.bus.request(() => api.getMessage(STREAM, query as { seq: number }));
     } catch (cause) {
       throw new Unavailable('the stream gave no answer', { cause });
     }
     if (!found) return null;
-    // Direct Get adds the broker's headers once; a second one was stored with the message.
-    refuseBrokerHeaders(found.header, this.#leader ? 0 : 1);
     const { seq, subject, time, data, header } = found;
-    return { seq, subject, time, bytes: data, headers: header };
+    return { seq, subject, time, bytes: data, headers: this.#leader ? header : withoutAnswerHeaders(header) };
   }
+}
+
+const ANSWER_HEADERS = [
+  'Nats-Stream',
+  'Nats-Subject',
+  'Nats-Sequence',
+  'Nats-Time-Stamp',
+  'Nats-Num-Pending',
+  'Nats-Last-Sequence',
+];
+
+/** Direct Get puts its own headers behind those of the message: what stands before the last of a name was stored. */
+function withoutAnswerHeaders(all: MsgHdrs): MsgHdrs {
+  for (const name of ANSWER_HEADERS) {
+    const stored = all.values(name).slice(0, -1);
+    all.delete(name);
+    for (const value of stored) all.append(name, value);
+  }
+  return all;
 }

@@ -44,7 +44,11 @@ export async function eventingTables(db: Kysely<any>, schema: string, role: stri
       PRIMARY KEY (consumer, event_id)
     )`.execute(db);
   await sql`GRANT SELECT, INSERT (consumer, event_id, stream_seq) ON ${inbox} TO ${to}`.execute(db);
-  await describe(db, inbox, 'from-stream: events whose effect is in this schema, each in the transaction of its effect');
+  await describe(
+    db,
+    inbox,
+    'from-stream: events whose effect is in this schema, each in the transaction of its effect',
+  );
 
   await sql`
     CREATE TABLE ${deadLetters} (

@@ -43,12 +43,14 @@ export function openDatabase<T>(url: string, options: DatabaseOptions = {}): Kys
         oid === INT8 ? readInt8 : pg.types.getTypeParser(oid, format as 'text')) as typeof pg.types.getTypeParser,
     },
   });
-  // An idle connection that breaks emits here; unheard, it would end the process.
-  pool.on('error', (err) => log.warn(`an idle connection broke: ${err.message}`));
+  // A connection that breaks while nobody waits for its answer emits here; unheard, it would end the process. The pool
+  // hears the idle ones only, so each is listened to for itself: whoever holds it learns of it at the next query.
+  pool.on('connect', (client) => client.on('error', (err) => log.warn(`a connection broke: ${err.message}`)));
+  pool.on('error', () => undefined);
   return new Kysely<T>({ dialect: new PostgresDialect({ pool }) });
 }
 
-/** Provides `DATABASE` to the whole service, reports it to readiness, and closes the pool as the last thing of a shutdown. */
+/** Provides `DATABASE` to the whole service, reports it to readiness, and closes the pool once requests and events are done. */
 @Module({})
 export class DatabaseModule implements OnApplicationShutdown {
   readonly #unregister: () => void;

@@ -1,5 +1,8 @@
 import { afterEach, expect, test } from '@jest/globals';
+import { Logger } from '@nestjs/common';
 import { checkHealth, registerHealth } from './health.js';
+
+Logger.overrideLogger(false);
 
 const registered: (() => void)[] = [];
 const register = (...args: Parameters<typeof registerHealth>) => registered.push(registerHealth(...args));

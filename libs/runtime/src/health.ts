@@ -1,10 +1,15 @@
+import { Logger } from '@nestjs/common';
+
 /** Resolves when the dependency answers; rejects when it does not. */
 export type HealthCheck = () => Promise<void>;
 
 interface Registered {
   name: string;
   check: HealthCheck;
+  /** What the last round said; only a change is logged. */
+  failing: boolean;
 }
+const log = new Logger('Health');
 const registry = new Set<Registered>();
 const LIMIT_MS = 2_000;
 
@@ -13,7 +18,7 @@ const LIMIT_MS = 2_000;
  * one service; checks that share a name must all pass. Returns a function that takes it out again.
  */
 export function registerHealth(name: string, check: HealthCheck): () => void {
-  const registered = { name, check };
+  const registered = { name, check, failing: false };
   registry.add(registered);
   return () => {
     registry.delete(registered);
@@ -23,21 +28,24 @@ export function registerHealth(name: string, check: HealthCheck): () => void {
 /** Runs every check at once, each for at most 2 s. Names of those that passed and of those that did not, sorted. */
 export async function checkHealth(limitMs: number = LIMIT_MS): Promise<{ passing: string[]; failing: string[] }> {
   const all = [...registry];
-  const results = await Promise.all(all.map(({ check }) => passes(check, limitMs)));
-  const failing = new Set(all.filter((_, i) => !results[i]).map(({ name }) => name));
-  const passing = new Set(all.map(({ name }) => name).filter((name) => !failing.has(name)));
+  await Promise.all(all.map((registered) => judge(registered, limitMs)));
+  const failing = new Set(all.filter((r) => r.failing).map((r) => r.name));
+  const passing = new Set(all.map((r) => r.name).filter((name) => !failing.has(name)));
   return { passing: [...passing].sort(), failing: [...failing].sort() };
 }
 
-async function passes(check: HealthCheck, limitMs: number): Promise<boolean> {
+async function judge(registered: Registered, limitMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(resolve, limitMs, false);
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${limitMs} ms`)), limitMs);
   });
   try {
-    return await Promise.race([check().then(() => true), late]);
-  } catch {
-    return false;
+    await Promise.race([registered.check(), late]);
+    if (registered.failing) log.log(`${registered.name} is well again`);
+    registered.failing = false;
+  } catch (err) {
+    if (!registered.failing) log.warn(`${registered.name} is not well`, err);
+    registered.failing = true;
   } finally {
     clearTimeout(timer);
   }

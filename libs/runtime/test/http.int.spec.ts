@@ -63,6 +63,8 @@ class Orders {
         throw new ContentDestroyed('dk_1 was destroyed');
       case 'away':
         throw new Unavailable('policy is away at 10.0.0.7');
+      case 'nul':
+        throw Object.assign(new Error('invalid byte sequence for encoding "UTF8": 0x00'), { code: '22021' });
       case 'database':
         throw Object.assign(new Error('terminating connection'), { code: '57P01' });
       default:
@@ -198,6 +200,7 @@ describe('input', () => {
     ['half a body', '{"to":', 'application/json', 400, 'http.malformed'],
     ['an empty body', '', 'application/json', 400, 'http.malformed'],
     ['a poisoned prototype', '{"__proto__":{"a":1}}', 'application/json', 400, 'http.malformed'],
+    ['a deep body', `{"to":${'['.repeat(500_000)}`, 'application/json', 400, 'http.malformed'],
     ['another media type', '<a/>', 'application/xml', 415, 'http.unsupported-media-type'],
     ['plain text', 'x', 'text/plain', 415, 'http.unsupported-media-type'],
     ['a form', 'to=bob', 'application/x-www-form-urlencoded', 415, 'http.unsupported-media-type'],
@@ -239,6 +242,9 @@ describe('refusals and faults', () => {
       status: 409,
       by: 'ada',
     });
+  });
+  test('text that cannot be stored: 400', async () => {
+    expect(await problemOf('/v1/fails/nul')).toMatchObject({ status: 400, code: 'request.nul-character' });
   });
   test('erased content: 410', async () => {
     expect(await problemOf('/v1/fails/erased')).toMatchObject({ status: 410, code: 'content.destroyed' });

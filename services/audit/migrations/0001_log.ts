@@ -116,8 +116,12 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   `.execute(db);
   for (const table of ['event_log', 'audit_log', 'run_receipts']) {
     const name = sql.table(`audit.${table}`);
-    await sql`CREATE TRIGGER refuse_row BEFORE UPDATE OR DELETE ON ${name} FOR EACH ROW EXECUTE FUNCTION audit.refuse_change()`.execute(db);
-    await sql`CREATE TRIGGER refuse_statement BEFORE UPDATE OR DELETE OR TRUNCATE ON ${name} FOR EACH STATEMENT EXECUTE FUNCTION audit.refuse_change()`.execute(db);
+    await sql`CREATE TRIGGER refuse_row BEFORE UPDATE OR DELETE ON ${name} FOR EACH ROW EXECUTE FUNCTION audit.refuse_change()`.execute(
+      db,
+    );
+    await sql`CREATE TRIGGER refuse_statement BEFORE UPDATE OR DELETE OR TRUNCATE ON ${name} FOR EACH STATEMENT EXECUTE FUNCTION audit.refuse_change()`.execute(
+      db,
+    );
     await sql`ALTER TABLE ${name} ENABLE ALWAYS TRIGGER refuse_row, ENABLE ALWAYS TRIGGER refuse_statement`.execute(db);
   }
   await sql`

@@ -10,6 +10,10 @@ export class ContentInspector {
   /** Without a keyring every content is unreadable. */
   constructor(private readonly keyring: Keyring | null) {}
 
+  get canRead(): boolean {
+    return this.keyring !== null;
+  }
+
   /** @throws an infrastructure fault when the keyring's store does not answer: then there is no verdict yet. */
   async inspect(frozen: Sealed, spaceId: string, callId: string): Promise<Call['content']> {
     if (this.keyring === null) return UNREADABLE;

@@ -1,6 +1,6 @@
 import { EventingModule } from '@holdpoint/eventing';
 import { DATABASE, DatabaseModule, Keyring, MasterKey } from '@holdpoint/runtime';
-import { type DynamicModule, Logger, Module } from '@nestjs/common';
+import { type DynamicModule, Logger, Module, type OnModuleInit } from '@nestjs/common';
 import type { Kysely } from 'kysely';
 import { loadRules, type PolicyConfig } from './config.js';
 import { OnToolProposed } from './consumers/on-tool-proposed.js';
@@ -12,13 +12,19 @@ import { Decisions } from './store/decisions.js';
 import type { PolicyDatabase } from './store/schema.js';
 
 @Module({})
-export class PolicyModule {
+export class PolicyModule implements OnModuleInit {
+  readonly #log = new Logger('Policy');
+
+  constructor(
+    private readonly policy: Policy,
+    private readonly inspector: ContentInspector,
+  ) {}
+
   /** @throws when holdpoint.yaml or the master key is wrong; the text names the file and what is wrong. */
   static forRoot(config: PolicyConfig): DynamicModule {
     const policy = new Policy(loadRules(config));
     const keyFile = config.HOLDPOINT_MASTER_KEY_FILE;
     const master = keyFile === undefined ? null : MasterKey.fromFile(keyFile);
-    announce(policy, master !== null);
     return {
       module: PolicyModule,
       imports: [
@@ -42,14 +48,14 @@ export class PolicyModule {
       ],
     };
   }
-}
 
-function announce({ rules, version }: Policy, canRead: boolean): void {
-  const log = new Logger('Policy');
-  log.log(
-    `${rules.operator.length} operator and ${rules.builtin.length} built-in rules, ${rules.mode}, version ${version}`,
-  );
-  if (rules.mode === 'log-only') log.warn('log-only: calls run whatever the rules say; the verdict is only recorded');
-  if (!canRead)
-    log.warn('HOLDPOINT_MASTER_KEY_FILE is not set: no content can be inspected, so every call that may write is held');
+  onModuleInit(): void {
+    const { operator, builtin, mode } = this.policy.rules;
+    this.#log.log(
+      `${mode}: ${operator.length} operator and ${builtin.length} built-in rules, version ${this.policy.version}`,
+    );
+    if (mode === 'log-only') this.#log.warn('calls run whatever the rules say; the verdict is only recorded');
+    if (!this.inspector.canRead)
+      this.#log.warn('HOLDPOINT_MASTER_KEY_FILE is not set: content cannot be inspected, so every call that may write is held');
+  }
 }

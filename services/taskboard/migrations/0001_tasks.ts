@@ -48,7 +48,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     CREATE FUNCTION taskboard.guard_task() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
       IF (OLD.state IN ('done', 'cancelled') AND NEW.state <> OLD.state)
-         OR (OLD.state = 'dead' AND NEW.state NOT IN ('dead', 'open'))
+         OR (OLD.state = 'dead' AND NEW.state NOT IN ('dead', 'open', 'cancelled'))
          OR NEW.attempt < OLD.attempt
          OR (NEW.task_id, NEW.space_id, NEW.kind, NEW.call_id, NEW.work) IS DISTINCT FROM (OLD.task_id, OLD.space_id, OLD.kind, OLD.call_id, OLD.work)
       THEN RAISE EXCEPTION 'task % cannot go from % to %', OLD.task_id, OLD.state, NEW.state USING ERRCODE = 'check_violation';
@@ -58,6 +58,17 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     CREATE TRIGGER guard_task BEFORE UPDATE ON taskboard.tasks FOR EACH ROW EXECUTE FUNCTION taskboard.guard_task();
     ALTER TABLE taskboard.tasks ENABLE ALWAYS TRIGGER guard_task;
 
+    CREATE TABLE taskboard.approvals (
+      call_id  text PRIMARY KEY,
+      space_id text NOT NULL,
+      number   integer NOT NULL CHECK (number >= 1),
+      by_kind  text CHECK (by_kind IN ('person', 'service', 'unknown')),
+      by_id    text,
+      CHECK ((by_kind IS NULL) = (by_id IS NULL))
+    );
+    COMMENT ON TABLE taskboard.approvals IS 'from-stream: number and decider of each approved call, for the wake-up after its execution';
+
     GRANT SELECT, INSERT, UPDATE ON taskboard.tasks TO hp_taskboard;
+    GRANT SELECT, INSERT ON taskboard.approvals TO hp_taskboard;
   `.execute(db);
 }

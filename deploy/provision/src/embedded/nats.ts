@@ -41,7 +41,7 @@ export async function startNats(options: NatsOptions): Promise<EmbeddedNats> {
   await mkdir(portsDir);
   const config = renderBusConfig({
     passwords,
-    storeDir: join(dir, 'jetstream'),
+    storeDir: dir,
     port: port === 0 ? -1 : port,
     syncAlways: durable && canSyncAlways,
   });

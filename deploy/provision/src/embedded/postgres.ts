@@ -28,7 +28,8 @@ export interface PostgresOptions {
   logFile?: string;
 }
 
-const UNSAFE = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off'];
+/** Commits still reach the operating system, and so outlive a kill -9 of the server. */
+const UNSAFE = ['fsync=off', 'full_page_writes=off'];
 
 /**
  * PostgreSQL on loopback, its data directory made when there is none. The caller owns `dir`: a server left over there by a

@@ -6,6 +6,8 @@ export type ReadMessage =
   | { event: HoldpointEvent; fingerprint: number }
   | { code: 'stream.malformed' | 'stream.unknown-type' | 'stream.subject'; message: string };
 
+const { imul } = Math;
+const encoder = new TextEncoder();
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** One stored message as the event that it claims to be, or why it is none. */
@@ -29,7 +31,7 @@ export function readMessage(m: StreamMessage): ReadMessage {
   } catch (error) {
     return { code: 'stream.subject', message: said(error) };
   }
-  const bytes = 'bytes' in m ? m.bytes : new TextEncoder().encode(JSON.stringify(json));
+  const bytes = 'bytes' in m ? m.bytes : encoder.encode(JSON.stringify(json));
   return { event, fingerprint: fingerprintOf(bytes) };
 }
 
@@ -46,10 +48,10 @@ function fingerprintOf(bytes: Uint8Array): number {
   let a = 0xdeadbeef ^ bytes.length;
   let b = 0x41c6ce57 ^ bytes.length;
   for (const byte of bytes) {
-    a = Math.imul(a ^ byte, 2654435761);
-    b = Math.imul(b ^ byte, 1597334677);
+    a = imul(a ^ byte, 2654435761);
+    b = imul(b ^ byte, 1597334677);
   }
-  a = Math.imul(a ^ (a >>> 16), 2246822507) ^ Math.imul(b ^ (b >>> 13), 3266489909);
-  b = Math.imul(b ^ (b >>> 16), 2246822507) ^ Math.imul(a ^ (a >>> 13), 3266489909);
+  a = imul(a ^ (a >>> 16), 2246822507) ^ imul(b ^ (b >>> 13), 3266489909);
+  b = imul(b ^ (b >>> 16), 2246822507) ^ imul(a ^ (a >>> 13), 3266489909);
   return 4294967296 * (2097151 & b) + (a >>> 0);
 }

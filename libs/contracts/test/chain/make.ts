@@ -117,6 +117,7 @@ export interface CallTraits {
   number?: number;
   tool?: string;
   action?: string;
+  principal?: Principal;
 }
 
 export class CallMaker {
@@ -128,6 +129,7 @@ export class CallMaker {
   ) {
     this.ref = {
       ...run.provenance,
+      ...(traits.principal === undefined ? {} : { principal: traits.principal }),
       server: 'builtin',
       tool: traits.tool ?? 'Mail',
       action: traits.action ?? 'send',

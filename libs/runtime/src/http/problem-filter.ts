@@ -28,13 +28,17 @@ export class ProblemFilter implements ExceptionFilter {
 
   #problemOf(thrown: unknown): Problem {
     if (thrown instanceof Refusal) {
-      if (thrown.kind === 'unavailable') this.#log.warn({ refused: thrown.code, cause: String(thrown.cause ?? '') });
+      if (thrown.cause !== undefined) this.#log.warn(thrown);
       return refusalProblem(thrown);
     }
     if (thrown instanceof HttpException && thrown.getStatus() < 500) return plainProblem(thrown.getStatus());
     if (thrown instanceof ContentDestroyed)
       return refusalProblem(
         new Refusal('gone', 'content.destroyed', 'This content was erased on purpose and cannot be brought back.'),
+      );
+    if (nulCharacter.has(String((thrown as { code?: unknown } | null)?.code)))
+      return refusalProblem(
+        new Refusal('invalid', 'request.nul-character', 'Text here cannot hold the NUL character (U+0000); remove it.'),
       );
     if (isInfrastructureFault(thrown)) {
       this.#log.warn(thrown);
@@ -62,6 +66,9 @@ export class ProblemFilter implements ExceptionFilter {
     };
   }
 }
+
+/** SQLSTATEs of text and of JSON that PostgreSQL cannot store. */
+const nulCharacter = new Set(['22021', '22P05']);
 
 /** RFC 6750, section 3. */
 const challenge = (code: string): string =>

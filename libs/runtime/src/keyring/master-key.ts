@@ -14,7 +14,7 @@ export class MasterKey {
 
   /**
    * Reads 32 bytes in base64 from a file that nobody but its owner may touch.
-   * @throws Error that names the file and says what to do
+   * @throws Error that names the file
    */
   static fromFile(path: string): MasterKey {
     const fd = openSync(path, 'r');

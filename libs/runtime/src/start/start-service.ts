@@ -41,7 +41,9 @@ export async function startService(options: ServiceOptions): Promise<INestApplic
     process.exit(0);
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void drain(signal));
-  if (process.connected) process.once('disconnect', () => void drain('the supervisor is gone'));
+  // Without a supervisor's channel it is undefined; false means that the supervisor went while this was starting.
+  if (process.connected === true) process.once('disconnect', () => void drain('the supervisor is gone'));
+  if (process.connected === false) void drain('the supervisor is gone');
 
   try {
     return await starting;

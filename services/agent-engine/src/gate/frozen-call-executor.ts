@@ -37,16 +37,9 @@ export class FrozenCallExecutor {
   async execute(event: HoldpointEvent<'approval.decided'>): Promise<void> {
     const { data, spaceid: spaceId, subject: callId } = event;
     if (data.decision !== 'approved') return;
-    const claim: Claim = {
-      callId,
-      spaceId,
-      runId: event.runid ?? callId,
-      call: data.call,
-      held: true,
-      attempt: 1,
-      fence: newId(),
-    };
-    const ready = await this.#verify(claim, event);
+    const runId = event.runid ?? callId;
+    const claim: Claim = { callId, spaceId, runId, call: data.call, held: true, attempt: 1, fence: newId() };
+    const ready = await this.verify(event);
     if (typeof ready === 'string') return this.#refuse(claim, ready);
 
     const answer = await this.policy.ask(claim, claim.call, ready.action);
@@ -63,10 +56,10 @@ export class FrozenCallExecutor {
     });
   }
 
-  /** @returns the reason why the call must not run, or what is needed to run it. */
-  async #verify(claim: Claim, event: HoldpointEvent<'approval.decided'>): Promise<string | Ready> {
-    const { call, callId, spaceId } = claim;
-    const { data } = event;
+  /** @returns the reason why the call must not run, or what is needed to run it. Changes nothing. */
+  async verify(event: HoldpointEvent<'approval.decided'>): Promise<string | Ready> {
+    const { data, spaceid: spaceId, subject: callId } = event;
+    const { call } = data;
     if (!data.frozen) return 'frozen.missing';
     const proposed = await this.reader.last('tool.proposed', spaceId, callId);
     const verdict = await this.reader.last('policy.decided', spaceId, callId);

@@ -2,7 +2,7 @@ import type { LanguageModelV4, LanguageModelV4FunctionTool } from '@ai-sdk/provi
 import type { Sealed } from '@holdpoint/contracts';
 import { newEvent, Outbox, OutboxRelay } from '@holdpoint/eventing';
 import { isInfrastructureFault, Keyring } from '@holdpoint/runtime';
-import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { type Kysely, sql } from 'kysely';
 import type { AgentDeclaration } from '../config.js';
 import type { Effects } from '../gate/effects.js';
@@ -21,7 +21,7 @@ const DRAIN_MS = 5_000;
  * Takes queued runs, as many at once as it may, and keeps their heartbeats. Any number of engines do this over the same
  * tables: the claim and the index of running conversations decide who plays what.
  */
-export class Runner implements OnApplicationBootstrap, OnApplicationShutdown {
+export class Runner implements OnApplicationBootstrap, OnModuleDestroy {
   readonly #log = new Logger(Runner.name);
   readonly #active = new Map<string, Promise<void>>();
   #timers: NodeJS.Timeout[] = [];
@@ -62,7 +62,7 @@ export class Runner implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   /** Runs that cannot end in time are given up at once, so that the next engine need not wait for their lease. */
-  async onApplicationShutdown(): Promise<void> {
+  async onModuleDestroy(): Promise<void> {
     this.#stopping = true;
     for (const t of this.#timers) clearInterval(t);
     let timer: NodeJS.Timeout | undefined;

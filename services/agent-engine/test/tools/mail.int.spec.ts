@@ -219,6 +219,23 @@ describe('Mail.send', () => {
     expect(delivered).toHaveLength(1);
   });
 
+  it('logs in where it is told to, and sends nothing when it may not', async () => {
+    const { url, delivered } = closed(
+      await smtpServer({
+        authOptional: false,
+        allowInsecureAuth: true,
+        onAuth: (auth, _session, done) =>
+          auth.username === 'a@b' && auth.password === 'p:w' ? done(null, { user: 'a' }) : done(new Error('no')),
+      }),
+    );
+    const as = (user: string) => url.replace('//', `//${user}@`);
+    expect(await call(as('a%40b:wrong'), letter())).toMatchObject({ kind: 'did-not-happen' });
+    expect(await call(url, letter())).toMatchObject({ kind: 'did-not-happen' });
+    expect(delivered).toHaveLength(0);
+    expect(await call(as('a%40b:p%3Aw'), letter())).toMatchObject({ kind: 'done' });
+    expect(delivered).toHaveLength(1);
+  });
+
   it('shows a hostile answer of the server escaped and short', async () => {
     const { url } = closed(
       await crudeServer((line) => (line.startsWith('MAIL') ? `550 \u001b[2J${'x'.repeat(900)}` : '250 ok')),
@@ -267,10 +284,8 @@ describe('Mail.read_inbox', () => {
   );
 
   it('says so when the inbox is not there', async () => {
-    await rm(join(maildir, 'new'), { recursive: true });
     expect(await read('{"action":"read_inbox"}')).toEqual([]);
-    await rm(join(maildir, 'cur'), { recursive: true });
-    await writeFile(join(maildir, 'cur'), '');
+    await rm(join(maildir, 'new'), { recursive: true });
     expect(await read('{"action":"read_inbox"}')).toMatchObject({ kind: 'did-not-happen' });
   });
 });

@@ -24,16 +24,16 @@ const composed = (fields: { subject?: string; body?: string }, eightBit = true) 
 
 describe('compose', () => {
   it.each([
-    ['Dear Ann,\n\nall is well.\n', '7bit'],
-    ['Grüße aus Köln\n', '8bit'],
-    ['no line feed at the end', 'quoted-printable'],
-    ['with carriage\r\nreturns in it\r\n', 'quoted-printable'],
-    ['a blank at the end of a line \n', 'quoted-printable'],
-    ['From here on\n', 'quoted-printable'],
-    [`${'x'.repeat(998)}\n`, '7bit'],
-    [`${'x'.repeat(999)}\n`, 'quoted-printable'],
-    ['дальше нет конца строки', 'base64'],
-  ])('%j travels as %s', (body, encoding) => {
+    ['plain ASCII', 'Dear Ann,\n\nall is well.\n', '7bit'],
+    ['plain text', 'Grüße aus Köln\n', '8bit'],
+    ['text without a last line feed', 'Dear Ann', 'quoted-printable'],
+    ['text with carriage returns', 'with carriage\r\nreturns in it\r\n', 'quoted-printable'],
+    ['a blank at the end of a line', 'Dear Ann \n', 'quoted-printable'],
+    ['what a mailbox file would change', 'From here on\n', 'quoted-printable'],
+    ['a line as long as may be', `${'x'.repeat(998)}\n`, '7bit'],
+    ['a longer line', `${'x'.repeat(999)}\n`, 'quoted-printable'],
+    ['text of another script, unended', 'дальше нет конца строки', 'base64'],
+  ])('%s', (_what, body, encoding) => {
     expect(composed({ body }).encoding).toBe(encoding);
     expect(decodeMail(composed({ body }).raw).body).toBe(body);
   });

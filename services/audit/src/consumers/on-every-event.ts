@@ -1,21 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Bus, BUS, consumeBatches } from '@holdpoint/eventing';
+import { Bus, consumeBatches } from '@holdpoint/eventing';
 import { DATABASE, isInfrastructureFault, registerHealth } from '@holdpoint/runtime';
-import {
-  Inject,
-  Injectable,
-  Logger,
-  type OnApplicationBootstrap,
-  type OnModuleDestroy,
-} from '@nestjs/common';
+import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { type Kysely, sql } from 'kysely';
 import { type AuditConfig, CONFIG } from '../config.js';
-import { LogHalted, LogKeeper } from '../store/log-keeper.js';
+import { LogHalted, LogKeeper } from '../log/log-keeper.js';
+import { CONSUMER, hasBrokerHeaders, Stream } from '../log/stream.js';
 import type { Database } from '../store/schema.js';
-import { CONSUMER, hasBrokerHeaders, Stream } from '../store/stream.js';
 
-/** `standby`: another instance writes. `waiting`: something this needs is down. `halted`: the log and the stream disagree. */
+/**
+ * `standby`: another instance writes. `waiting`: something this needs is down. `halted`: the log and the stream disagree, or
+ * a fault of our own; readiness fails, and it is tried again all the same.
+ */
 export type WriterState = 'starting' | 'standby' | 'writing' | 'waiting' | 'halted';
+
+/** How often a writer without work looks whether stream, log and session are still what they were. */
+const WATCH_MS = 5_000;
 
 /** Names the one writer's lock among the database's advisory locks. */
 const LOCK = sql`hashtextextended('holdpoint.audit.writer', 0)`;
@@ -30,17 +30,17 @@ export class OnEveryEvent implements OnApplicationBootstrap, OnModuleDestroy {
   readonly #stopping = new AbortController();
   readonly #unregister: () => void;
   #state: WriterState = 'starting';
-  #halted: LogHalted | undefined;
+  #fault: Error | undefined;
   #running: Promise<void> | undefined;
 
   constructor(
     @Inject(DATABASE) private readonly db: Kysely<Database>,
-    @Inject(BUS) private readonly bus: Bus,
+    private readonly bus: Bus,
     private readonly stream: Stream,
     @Inject(CONFIG) private readonly config: AuditConfig,
   ) {
     this.#unregister = registerHealth('audit-log', async () => {
-      if (this.#halted) throw this.#halted;
+      if (this.#fault) throw this.#fault;
     });
   }
 
@@ -48,9 +48,9 @@ export class OnEveryEvent implements OnApplicationBootstrap, OnModuleDestroy {
     return this.#state;
   }
 
-  /** Why nothing is written any more; undefined unless `halted`. */
-  get halted(): LogHalted | undefined {
-    return this.#halted;
+  /** Stable code of what halted the log; null unless `halted`. */
+  get fault(): string | null {
+    return this.#fault ? (this.#fault instanceof LogHalted ? this.#fault.code : 'audit.internal') : null;
   }
 
   onApplicationBootstrap(): void {
@@ -109,27 +109,29 @@ export class OnEveryEvent implements OnApplicationBootstrap, OnModuleDestroy {
         }
       },
     );
+    const watch = setInterval(() => void keeper.check().catch(end.reject), WATCH_MS);
     try {
       await end.promise;
     } finally {
+      clearInterval(watch);
       await consumer.stop();
     }
   }
 
   #failed(err: unknown): void {
-    if (err instanceof LogHalted) {
-      if (this.#halted?.message !== err.message) this.#log.fatal(err.message);
-      this.#enter('halted', err);
+    if (isInfrastructureFault(err)) {
+      this.#log.warn(`the log waits: ${(err as Error).message}`);
+      this.#enter('waiting', this.#fault);
       return;
     }
-    if (isInfrastructureFault(err)) this.#log.warn(`the log waits: ${(err as Error).message}`);
-    else this.#log.error('the log could not be written', err);
-    this.#enter('waiting', this.#halted);
+    const fault = err instanceof Error ? err : new Error(String(err));
+    if (this.#fault?.message !== fault.message) this.#log.fatal('the log is halted', fault);
+    this.#enter('halted', fault);
   }
 
-  #enter(state: WriterState, halted?: LogHalted): void {
+  #enter(state: WriterState, fault?: Error): void {
     if (state !== this.#state) this.#log.log(`${this.#state} → ${state}`);
     this.#state = state;
-    this.#halted = halted;
+    this.#fault = fault;
   }
 }

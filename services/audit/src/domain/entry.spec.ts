@@ -1,5 +1,5 @@
-import { describe, expect, it } from '@jest/globals';
 import type { EventData, EventType, HoldpointEvent } from '@holdpoint/contracts';
+import { describe, expect, it } from '@jest/globals';
 import { type CallFacts, entryFor, NOTHING_KNOWN } from './entry.js';
 import { receiptFor } from './receipt.js';
 import { cut } from './words.js';
@@ -24,7 +24,15 @@ const executed = (data: Partial<EventData<'tool.executed'>> = {}) =>
   event('tool.executed', { call, status: 'Ok', held: false, result: box, cancelled: false, durationMs: 1, ...data });
 const abandoned = (reason: EventData<'tool.abandoned'>['reason']) => event('tool.abandoned', { call, reason });
 const decided = (data: object) =>
-  event('approval.decided', { call, number: 42, decision: 'approved', by: ann, reason: null, cause: 'person', ...data });
+  event('approval.decided', {
+    call,
+    number: 42,
+    decision: 'approved',
+    by: ann,
+    reason: null,
+    cause: 'person',
+    ...data,
+  });
 
 const proposed: CallFacts = { ...NOTHING_KNOWN, proposal: { seq: 3, runId: 'r1' } };
 
@@ -45,7 +53,9 @@ describe('the outcome of a call (seed 003)', () => {
   });
   it('says when it was released, settled, or cancelled after it began', () => {
     expect(entryFor(executed({ held: true }), 9, proposed)?.note).toBe('released by a person');
-    expect(entryFor(executed({ held: true, settledBy: ann }), 9, proposed)?.note).toBe('released by a person; settled by ann');
+    expect(entryFor(executed({ held: true, settledBy: ann }), 9, proposed)?.note).toBe(
+      'released by a person; settled by ann',
+    );
     expect(entryFor(executed({ cancelled: true }), 9, proposed)?.note).toBe('the run was cancelled');
   });
   it('cancelled before it started: none; once its effect could have begun: one', () => {
@@ -83,8 +93,18 @@ describe('staging and decision', () => {
   it.each([
     [{ decision: 'approved' }, 'Ok', 'approved by ann', ann],
     [{ decision: 'rejected', reason: box }, 'Denied', 'rejected by ann', ann],
-    [{ decision: 'expired', by: null, cause: 'deadline' }, 'Denied', 'expired; deadline', { kind: 'service', id: 'staging' }],
-    [{ decision: 'withdrawn', by: null, cause: 'policy-denied' }, 'Denied', 'withdrawn; policy-denied', { kind: 'service', id: 'policy' }],
+    [
+      { decision: 'expired', by: null, cause: 'deadline' },
+      'Denied',
+      'expired; deadline',
+      { kind: 'service', id: 'staging' },
+    ],
+    [
+      { decision: 'withdrawn', by: null, cause: 'policy-denied' },
+      'Denied',
+      'withdrawn; policy-denied',
+      { kind: 'service', id: 'policy' },
+    ],
     [{ decision: 'withdrawn', cause: 'revised' }, 'Denied', 'withdrawn by ann; revised', ann],
   ])('%j → %s, "%s", source approval', (data, status, note, principal) => {
     const entry = entryFor(decided(data), 7, proposed);
@@ -95,7 +115,12 @@ describe('staging and decision', () => {
 
 describe('provenance', () => {
   it('unknown stays unknown', () => {
-    const unknown = { ...call, model: 'unknown', source: 'unknown', principal: { kind: 'unknown', id: 'unknown' } } as const;
+    const unknown = {
+      ...call,
+      model: 'unknown',
+      source: 'unknown',
+      principal: { kind: 'unknown', id: 'unknown' },
+    } as const;
     expect(entryFor(executed({ call: unknown }), 9, NOTHING_KNOWN)).toMatchObject({
       model: 'unknown',
       source: 'unknown',

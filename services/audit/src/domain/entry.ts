@@ -2,8 +2,7 @@ import type { AuditEntry, HoldpointEvent, Principal } from '@holdpoint/contracts
 import { abandonedNote, decisionNote, outcomeNote, stagedNote } from './words.js';
 
 /** One row of the audit log, as one event makes it. Provenance is the engine's; no tool result is ever read for it. */
-export interface Entry
-  extends Omit<AuditEntry, 'id' | 'streamSeq' | 'at' | 'arguments'> {
+export interface Entry extends Omit<AuditEntry, 'id' | 'streamSeq' | 'at' | 'arguments'> {
   /** Event that carries the sealed arguments. */
   argumentsSeq: number | null;
   /** Event that carries a sealed reason to show after the note. */
@@ -19,7 +18,12 @@ export interface CallFacts {
 export const NOTHING_KNOWN: CallFacts = { proposal: null, verdictSeq: null, startedSeq: null };
 
 type CallEvent = HoldpointEvent<'tool.executed' | 'tool.abandoned' | 'call.staged' | 'approval.decided'>;
-const MAKES_ENTRIES: ReadonlySet<string> = new Set(['tool.executed', 'tool.abandoned', 'call.staged', 'approval.decided']);
+const MAKES_ENTRIES: ReadonlySet<string> = new Set([
+  'tool.executed',
+  'tool.abandoned',
+  'call.staged',
+  'approval.decided',
+]);
 export const mayMakeEntry = (event: HoldpointEvent): event is CallEvent => MAKES_ENTRIES.has(event.type);
 
 /**

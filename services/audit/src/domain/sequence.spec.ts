@@ -25,7 +25,9 @@ describe('a delivery, to a log that needs sequence 5', () => {
       fc.property(fc.integer({ min: 1, max: 30 }), fc.array(fc.integer({ min: 1, max: 40 })), (next, seqs) => {
         const { again, steps } = arrange(next, messages(...seqs));
         const covered = steps.flatMap((s) =>
-          'append' in s ? s.append.map((m) => m.seq) : Array.from({ length: s.fetch.to - s.fetch.from + 1 }, (_, i) => s.fetch.from + i),
+          'append' in s
+            ? s.append.map((m) => m.seq)
+            : Array.from({ length: s.fetch.to - s.fetch.from + 1 }, (_, i) => s.fetch.from + i),
         );
         const highest = Math.max(next - 1, ...seqs);
         expect(covered).toEqual(Array.from({ length: highest - next + 1 }, (_, i) => next + i));

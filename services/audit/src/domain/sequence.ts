@@ -25,7 +25,10 @@ export function arrange<T extends { seq: number }>(next: number, delivery: reado
   for (const message of sorted) {
     if (message.seq < expected) continue;
     if (message.seq > expected) steps.push({ fetch: { from: expected, to: message.seq - 1 } });
-    if (message.seq > expected || run.length === 0) steps.push({ append: (run = []) });
+    if (message.seq > expected || run.length === 0) {
+      run = [];
+      steps.push({ append: run });
+    }
     run.push(message);
     expected = message.seq + 1;
   }

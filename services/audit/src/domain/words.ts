@@ -27,7 +27,9 @@ export function outcomeNote({ held, reason, cancelled, settledBy }: EventData<'t
 }
 
 export const abandonedNote = (reason: 'no-verdict' | 'engine-lost'): string =>
-  reason === 'no-verdict' ? 'no-verdict; policy gave no verdict in time' : 'engine-lost; the engine was lost before a verdict';
+  reason === 'no-verdict'
+    ? 'no-verdict; policy gave no verdict in time'
+    : 'engine-lost; the engine was lost before a verdict';
 
 export function stagedNote(event: HoldpointEvent<'call.staged'>): string {
   const { number, rule, flags } = event.data;

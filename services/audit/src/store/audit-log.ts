@@ -35,7 +35,10 @@ export class AuditLog {
   constructor(private readonly db: Kysely<Database>) {}
 
   async list(f: EntryFilter, page: Page): Promise<StoredEntry[]> {
-    let query = this.db.selectFrom('audit_log').selectAll().where('space_id', '=', sql<string>`any(${f.spaces}::text[])`);
+    let query = this.db
+      .selectFrom('audit_log')
+      .selectAll()
+      .where('space_id', '=', sql<string>`any(${f.spaces}::text[])`);
     if (f.run) query = query.where('run_id', '=', f.run);
     if (f.task) query = query.where('task_id', '=', f.task);
     if (f.call) query = query.where('call_id', '=', f.call);

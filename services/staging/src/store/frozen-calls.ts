@@ -35,18 +35,15 @@ const wallClock = sql<Date>`date_trunc('milliseconds', clock_timestamp())`;
 export class FrozenCalls {
   constructor(private readonly db: Kysely<StagingDatabase>) {}
 
-  find(callId: string): Promise<FrozenCall | undefined> {
-    return this.db.selectFrom('frozen_calls').selectAll().where('call_id', '=', callId).executeTakeFirst();
-  }
-
-  /** Whether the deadline has passed by the database's clock. */
-  async isOverdue(callId: string): Promise<boolean> {
-    const row = await this.db
+  /** `overdue`: the deadline has passed by the database's clock. */
+  find(callId: string): Promise<(FrozenCall & { overdue: boolean }) | undefined> {
+    return this.db
       .selectFrom('frozen_calls')
+      .selectAll()
       .select((eb) => eb('expires_at', '<=', wallClock).as('overdue'))
       .where('call_id', '=', callId)
+      .$narrowType<{ overdue: boolean }>()
       .executeTakeFirst();
-    return row?.overdue === true;
   }
 
   /** Pending ones oldest first, as work is taken up; others newest first. */
@@ -58,7 +55,10 @@ export class FrozenCalls {
     if (s.tool !== undefined) query = query.where('tool', '=', s.tool);
     if (s.agent !== undefined) query = query.where('agent', '=', s.agent);
     if (s.after !== undefined) query = query.where('call_id', oldestFirst ? '>' : '<', s.after);
-    return query.orderBy('call_id', oldestFirst ? 'asc' : 'desc').limit(s.limit).execute();
+    return query
+      .orderBy('call_id', oldestFirst ? 'asc' : 'desc')
+      .limit(s.limit)
+      .execute();
   }
 
   async has(tx: Tx, callId: string): Promise<boolean> {

@@ -1,4 +1,12 @@
-import type { approvalDecided, approvalStatus, executionState, Hint, Outcome, Principal, Source } from '@holdpoint/contracts';
+import type {
+  approvalDecided,
+  approvalStatus,
+  executionState,
+  Hint,
+  Outcome,
+  Principal,
+  Source,
+} from '@holdpoint/contracts';
 import type { z } from 'zod';
 
 export interface FrozenCallsTable {

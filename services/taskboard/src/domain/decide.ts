@@ -1,5 +1,5 @@
 import type { EventData, HoldpointEvent, Principal } from '@holdpoint/contracts';
-import { ATTEMPTS, isOfAttempt, isUnfinished, type Task } from './task.js';
+import { ATTEMPTS, isCancellable, isOfAttempt, isUnfinished, type Task } from './task.js';
 
 /** An event of ours that is decided but has no id and no envelope yet. */
 export type Draft = {
@@ -25,12 +25,7 @@ export function offer(task: Task, now: Date, leaseMs: number): Draft | null {
 }
 
 /** What the end of a run means for its task; null when the task has gone on without it. */
-export function conclude(
-  task: Task,
-  run: HoldpointEvent<'run.completed'>,
-  now: Date,
-  backoff: Backoff,
-): Draft | null {
+export function conclude(task: Task, run: HoldpointEvent<'run.completed'>, now: Date, backoff: Backoff): Draft | null {
   if (!isOfAttempt(task, run) || !isUnfinished(task)) return null;
   const { attempt } = task;
   switch (run.data.status) {
@@ -62,7 +57,7 @@ export function retry(task: Task, by: Principal, now: Date): Draft | null {
 
 /** A person ends the task; null when it is over already. */
 export function cancel(task: Task, by: Principal): Draft | null {
-  if (!isUnfinished(task)) return null;
+  if (!isCancellable(task)) return null;
   return { type: 'task.cancelled', data: { by, reason: 'cancelled-by-person', runId: task.runId } };
 }
 

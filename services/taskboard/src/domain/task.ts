@@ -39,6 +39,8 @@ export type TaskEvent = HoldpointEvent<
 
 const UNFINISHED: readonly TaskState[] = ['open', 'offered', 'accepted', 'running'];
 export const isUnfinished = (task: Task): boolean => UNFINISHED.includes(task.state);
+/** What a person may still end: a dead task waits for one. */
+export const isCancellable = (task: Task): boolean => isUnfinished(task) || task.state === 'dead';
 
 /** The task after `event`. An event of another attempt, or one that would lead backwards, changes nothing. */
 export function evolve(task: Task, event: Exclude<TaskEvent, HoldpointEvent<'task.created'>>): Task {
@@ -68,7 +70,7 @@ export function evolve(task: Task, event: Exclude<TaskEvent, HoldpointEvent<'tas
       return to('done', { runId: event.data.runId, reason: null });
     case 'task.retried': {
       const { attempt, dueAt, reason, by } = event.data;
-      if (attempt !== task.attempt + 1 || (!isUnfinished(task) && task.state !== 'dead')) return task;
+      if (attempt !== task.attempt + 1 || !isCancellable(task)) return task;
       const attemptLimit = by === null ? task.attemptLimit : task.attempt + ATTEMPTS;
       return to('open', { attempt, attemptLimit, dueAt: new Date(dueAt), runId: null, reason });
     }
@@ -76,8 +78,9 @@ export function evolve(task: Task, event: Exclude<TaskEvent, HoldpointEvent<'tas
       if (event.data.attempts !== task.attempt || !isUnfinished(task)) return task;
       return to('dead', { reason: event.data.reason });
     case 'task.cancelled':
-      if (task.state === 'cancelled' && task.runId === null) return to('cancelled', { runId: event.data.runId });
-      if (!isUnfinished(task)) return task;
+      // Cancelled once; repeated only to name the run.
+      if (task.state === 'cancelled' && task.runId === null) return { ...task, runId: event.data.runId };
+      if (!isCancellable(task)) return task;
       return to('cancelled', {
         runId: event.data.runId ?? task.runId,
         reason: event.data.reason,
@@ -108,11 +111,6 @@ export function created(event: HoldpointEvent<'task.created'>): Task {
 }
 
 /** Whether a run works on the present attempt of this task, in its space. */
-export function isOfAttempt(
-  task: Task,
-  run: HoldpointEvent<'run.queued' | 'run.started' | 'run.completed'>,
-): boolean {
-  return (
-    run.data.taskId === task.id && run.spaceid === task.spaceId && run.data.attempt === task.attempt
-  );
+export function isOfAttempt(task: Task, run: HoldpointEvent<'run.queued' | 'run.started' | 'run.completed'>): boolean {
+  return run.data.taskId === task.id && run.spaceid === task.spaceId && run.data.attempt === task.attempt;
 }

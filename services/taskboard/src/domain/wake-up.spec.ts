@@ -1,5 +1,5 @@
-import { describe, expect, it } from '@jest/globals';
 import type { EventData, HoldpointEvent } from '@holdpoint/contracts';
+import { describe, expect, it } from '@jest/globals';
 import { wakeUpAfterDecision, wakeUpAfterExecution, wakeUpTaskId } from './wake-up.js';
 
 const ann = { kind: 'person', id: 'ann' } as const;
@@ -39,7 +39,6 @@ describe('the wake-up of a held call', () => {
     ['Ok', 'executed'],
     ['Error', 'executed'],
     ['Denied', 'denied'],
-    ['NotFound', 'denied'],
   ] as const)('tool.executed %s → %s, with the result', (status, outcome) => {
     const task = wakeUpAfterExecution(executed({ status }), { number: 42, by: ann });
     expect(task?.work).toMatchObject({ conversationId: 'v1', agent: 'writer', principal: ann });

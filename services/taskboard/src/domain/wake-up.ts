@@ -23,7 +23,7 @@ export function wakeUpAfterExecution(
   if (!held || cancelled) return null;
   return wakeUp(event, call, {
     number: approval?.number ?? null,
-    outcome: status === 'Ok' || status === 'Error' ? 'executed' : 'denied',
+    outcome: status === 'Denied' ? 'denied' : 'executed',
     status,
     settled: settledBy !== undefined,
     reasonCode: reason ?? null,
@@ -37,9 +37,7 @@ export function wakeUpAfterExecution(
  * The task that tells an agent that its call will not happen. Null for an approval (the execution wakes the agent) and for a
  * revision (the revised call takes this one's place and wakes the agent in its turn).
  */
-export function wakeUpAfterDecision(
-  event: HoldpointEvent<'approval.decided'>,
-): EventData<'task.created'> | null {
+export function wakeUpAfterDecision(event: HoldpointEvent<'approval.decided'>): EventData<'task.created'> | null {
   const { call, number, decision, cause, by, reason } = event.data;
   if (decision === 'approved' || cause === 'revised') return null;
   return wakeUp(event, call, {

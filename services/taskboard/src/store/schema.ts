@@ -24,4 +24,11 @@ export interface Database {
     created_at: Date;
     updated_at: Date;
   };
+  approvals: {
+    call_id: string;
+    space_id: string;
+    number: number;
+    by_kind: Principal['kind'] | null;
+    by_id: string | null;
+  };
 }

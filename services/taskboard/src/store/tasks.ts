@@ -13,7 +13,7 @@ export interface Locked {
 }
 
 export interface TaskFilter {
-  spaces: string[] | 'all';
+  spaces: string[];
   state?: TaskState | undefined;
   conversation?: string | undefined;
   call?: string | undefined;
@@ -29,8 +29,10 @@ export class Tasks {
 
   /** Newest first. `after` is the last task of the page before. */
   async list(filter: TaskFilter, after: { createdAt: Date; id: string } | null, limit: number): Promise<Task[]> {
-    let query = this.db.selectFrom('tasks').selectAll();
-    if (filter.spaces !== 'all') query = query.where('space_id', '=', sql<string>`any(${filter.spaces}::text[])`);
+    let query = this.db
+      .selectFrom('tasks')
+      .selectAll()
+      .where('space_id', '=', sql<string>`any(${filter.spaces}::text[])`);
     if (filter.state) query = query.where('state', '=', filter.state);
     if (filter.conversation) query = query.where('conversation_id', '=', filter.conversation);
     if (filter.call) query = query.where('call_id', '=', filter.call);

@@ -17,7 +17,10 @@ export interface InboxMail {
 const MAX_MAIL_BYTES = 1024 * 1024;
 const MAX_TEXT = 4_000;
 
-/** The newest mails of `new` and `cur`, newest first. Reads only: nothing is moved, flagged or marked as seen. */
+/**
+ * The newest mails of `new` and `cur`, newest first. Reads only: nothing is moved, flagged or marked as seen.
+ * @throws when the folder is no maildir or cannot be read
+ */
 export async function newestMails(maildir: string, limit: number, signal: AbortSignal): Promise<InboxMail[]> {
   const files = (await Promise.all(['new', 'cur'].map((part) => filesOf(maildir, part)))).flat();
   files.sort((a, b) => b.arrived - a.arrived || (a.id < b.id ? 1 : -1));
@@ -33,10 +36,7 @@ export async function newestMails(maildir: string, limit: number, signal: AbortS
 }
 
 async function filesOf(maildir: string, part: string): Promise<{ id: string; path: string; arrived: number }[]> {
-  const names = await readdir(join(maildir, part)).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return [];
-    throw error;
-  });
+  const names = await readdir(join(maildir, part));
   return names
     .filter((n) => !n.startsWith('.'))
     .map((n) => ({
@@ -65,8 +65,8 @@ async function read(id: string, bytes: Buffer): Promise<InboxMail> {
   const text = mail.text ?? '';
   return {
     id,
-    from: mail.from?.text ?? '',
-    subject: mail.subject ?? '',
+    from: (mail.from?.text ?? '').toWellFormed(),
+    subject: (mail.subject ?? '').toWellFormed(),
     date: mail.date?.toISOString() ?? null,
     text: text.slice(0, MAX_TEXT).toWellFormed(),
     cut: text.length > MAX_TEXT,

@@ -3,11 +3,11 @@ import type { Kysely, Transaction } from 'kysely';
 import { entryFor, mayMakeEntry, NOTHING_KNOWN } from '../domain/entry.js';
 import { type Reading, read } from '../domain/message.js';
 import { receiptFor } from '../domain/receipt.js';
-import { insertEntries, type StoredEntry } from './audit-log.js';
-import { factsOfCalls, insertMessages, type LogMessage, messagesOfEvents } from './event-log.js';
-import { advance } from './position.js';
-import { insertReceipts } from './run-receipts.js';
-import type { Database } from './schema.js';
+import { insertEntries, type StoredEntry } from '../store/audit-log.js';
+import { factsOfCalls, insertMessages, type LogMessage, messagesOfEvents } from '../store/event-log.js';
+import { advance } from '../store/position.js';
+import { insertReceipts } from '../store/run-receipts.js';
+import type { Database } from '../store/schema.js';
 
 /** A message as the stream holds it. */
 export interface StreamMessage {
@@ -37,9 +37,15 @@ async function appendSlice(tx: Transaction<Database>, slice: StreamMessage[]): P
   const [first, last] = [slice[0], slice.at(-1)];
   if (first === undefined || last === undefined) return;
   await advance(tx, first.seq, last.seq);
-  const messages = await markDuplicates(tx, slice.map((m) => ({ ...m, reading: read(m) })));
+  const messages = await markDuplicates(
+    tx,
+    slice.map((m) => ({ ...m, reading: read(m) })),
+  );
   await insertMessages(tx, messages);
-  await derive(tx, messages.filter((m) => !m.duplicate));
+  await derive(
+    tx,
+    messages.filter((m) => !m.duplicate),
+  );
 }
 
 /**

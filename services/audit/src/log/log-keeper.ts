@@ -1,11 +1,11 @@
 import type { Kysely } from 'kysely';
-import { arrange } from '../domain/sequence.js';
 import { storable } from '../domain/message.js';
-import { EventLog } from './event-log.js';
+import { arrange } from '../domain/sequence.js';
+import { EventLog } from '../store/event-log.js';
+import { positionOf } from '../store/position.js';
+import type { Database } from '../store/schema.js';
 import { appendToLog, type StreamMessage } from './log-writer.js';
-import { positionOf } from './position.js';
-import type { Database } from './schema.js';
-import type { Stream } from './stream.js';
+import type { Stream, StreamState } from './stream.js';
 
 /** The log and the stream disagree. Nothing more is written until a person has looked; nothing is ever skipped. */
 export class LogHalted extends Error {
@@ -34,23 +34,30 @@ export class LogKeeper {
   }
 
   /**
-   * Holds the stream against what is stored, then stores what was handed out before and never stored: a writer that died
-   * had messages in hand, and a restored database is behind what it once acknowledged.
+   * Stores what was handed out before and never stored: a writer that died had messages in hand, and a restored database is
+   * behind what it once acknowledged.
    * @throws LogHalted
    */
   async catchUp(): Promise<void> {
-    const [position, { lastSeq, handedOut }] = await Promise.all([positionOf(this.session), this.stream.state()]);
-    if (position !== null) {
-      if (lastSeq < position.lastSeq)
-        throw new LogHalted(
-          'audit.stream-behind',
-          `the stream ends at ${lastSeq}, the log at ${position.lastSeq}: the stream was lost or restored from a backup. Stop all services and refill it from the log.`,
-        );
-      const last = await this.stream.at(position.lastSeq);
-      if (last !== null) await this.#compare([last]);
-    }
+    const { handedOut } = await this.check();
     const next = await this.#next();
     if (next !== null && next <= handedOut) await this.#fetch(next, handedOut);
+  }
+
+  /** Holds the stream against what is stored. @throws LogHalted when it is behind, or another one */
+  async check(): Promise<StreamState> {
+    // In this order: the stream is then never judged by what it took in after it was asked.
+    const position = await positionOf(this.session);
+    const state = await this.stream.state();
+    if (position === null) return state;
+    if (state.lastSeq < position.lastSeq)
+      throw new LogHalted(
+        'audit.stream-behind',
+        `the stream ends at ${state.lastSeq}, the log at ${position.lastSeq}: the stream was lost or restored from a backup. Stop all services and refill it from the log.`,
+      );
+    const last = await this.stream.at(position.lastSeq);
+    if (last !== null) await this.#compare([last]);
+    return state;
   }
 
   /** Stores a delivery. Resolves once it may be acknowledged. @throws LogHalted */

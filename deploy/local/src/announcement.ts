@@ -1,0 +1,34 @@
+import { join } from 'node:path';
+import type { ClientFile } from './client-file.js';
+import type { Home } from './home.js';
+import { PEOPLE } from './identities.js';
+
+/** What is where, for the person who typed `npm start`. */
+export function announcement(home: Home, client: ClientFile, config: string): string {
+  const rows: [string, string][] = [
+    ...Object.entries(client.urls),
+    ['', ''],
+    ['home', `${home.path}  (deleting it is a reset)`],
+    ['logs', home.logs],
+    ['configuration', config],
+    ['sent mail', `${home.outbox}  (every mail an agent sends ends here, as a file)`],
+    ['inbox', home.maildir],
+    ['workspace', home.workspace],
+    ['', ''],
+    ...PEOPLE.map(({ id, name, spaces }): [string, string] => [
+      id,
+      `${name}, ${Object.entries(spaces)
+        .map(([space, role]) => `${role} of ${space}`)
+        .join(', ')}`,
+    ]),
+    ['their tokens', join(home.path, 'client.json')],
+  ];
+  const width = Math.max(...rows.map(([label]) => label.length)) + 2;
+  return [
+    '',
+    ...rows.map(([label, text]) => (label ? `  ${label.padEnd(width)}${text}` : '')),
+    '',
+    '  In another terminal:  npm run --silent holdpoint -- --help',
+    '',
+  ].join('\n');
+}

@@ -1,0 +1,129 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { endProcess, identify, type ProcessIdentity } from '@holdpoint/provision';
+import type { Home } from './home.js';
+import { logTail, openLog } from './log-file.js';
+import { REPOSITORY } from './repository.js';
+import { forget, record } from './run-records.js';
+
+const FIRST_DELAY_MS = 200;
+const LONGEST_DELAY_MS = 10_000;
+/** One that has run for so long and then ends is not in a crash loop. */
+const SETTLED_MS = 30_000;
+const CRASH_LOOP = 4;
+
+export interface ChildOptions {
+  name: string;
+  home: Home;
+  /** The compiled program. */
+  script: string;
+  env: Record<string, string>;
+  say: (line: string) => void;
+}
+
+/**
+ * A process of Node with a log of its own and a channel whose end it takes as the supervisor's. In a session of its own,
+ * so that Ctrl-C reaches the supervisor alone, which stops things in order.
+ */
+async function spawnChild({
+  name,
+  home,
+  script,
+  env,
+}: ChildOptions): Promise<{ child: ChildProcess; identity: ProcessIdentity }> {
+  const log = openLog(join(home.logs, `${name}.log`));
+  const child = spawn(process.execPath, ['--enable-source-maps', script], {
+    cwd: REPOSITORY,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', log, log, 'ipc'],
+    detached: true,
+  });
+  closeSync(log);
+  await once(child, 'spawn');
+  // A child that ends at once closes its channel under our feet.
+  child.on('error', () => {});
+  const identity = identify(child.pid as number) ?? { pid: child.pid as number, started: '' };
+  await record(home.run, name, identity);
+  return { child, identity };
+}
+
+const hasEnded = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null;
+const endOf = (child: ChildProcess): string => child.signalCode ?? `code ${child.exitCode}`;
+const ended = async (child: ChildProcess): Promise<void> => {
+  if (!hasEnded(child)) await once(child, 'exit');
+};
+
+/** Runs a program that does one thing and ends. @throws with the end of its log when it fails */
+export async function runOnce(options: ChildOptions, signal: AbortSignal): Promise<void> {
+  const { child, identity } = await spawnChild(options);
+  const cancel = () => void endProcess(identity, 'SIGTERM', 2_000);
+  signal.addEventListener('abort', cancel, { once: true });
+  await ended(child);
+  signal.removeEventListener('abort', cancel);
+  await forget(options.home.run, options.name);
+  signal.throwIfAborted();
+  const log = join(options.home.logs, `${options.name}.log`);
+  if (child.exitCode !== 0)
+    throw new Error(`${options.name} failed (${endOf(child)}); the end of ${log}:\n${logTail(log)}`);
+}
+
+/** A child that is started again, ever more slowly, whenever it ends by itself. */
+export class Child {
+  readonly #options: ChildOptions;
+  #current: { child: ChildProcess; identity: ProcessIdentity } | undefined;
+  readonly #stopping = new AbortController();
+  readonly #running: Promise<void>;
+  readonly #crashLoop = Promise.withResolvers<never>();
+  readonly #ready = Promise.withResolvers<void>();
+
+  constructor(options: ChildOptions) {
+    this.#options = options;
+    this.#crashLoop.promise.catch(() => {});
+    this.#running = this.#run().catch((err: Error) => this.#crashLoop.reject(err));
+  }
+
+  /** Resolves at the first message that says it is ready. For those of our own programs that send it. */
+  get ready(): Promise<void> {
+    return Promise.race([this.#ready.promise, this.crashLoop]);
+  }
+
+  /** Rejects when the child ends again and again. It is started further all the same. */
+  get crashLoop(): Promise<never> {
+    return this.#crashLoop.promise;
+  }
+
+  /** Asks it to end, kills it when it does not, and starts it no more. */
+  async stop(graceMs: number): Promise<void> {
+    this.#stopping.abort();
+    if (this.#current) await endProcess(this.#current.identity, 'SIGTERM', graceMs);
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { name, home, say } = this.#options;
+    const { signal } = this.#stopping;
+    let failures = 0;
+    while (!signal.aborted) {
+      const since = performance.now();
+      const { child, identity } = await spawnChild(this.#options);
+      this.#current = { child, identity };
+      child.on('message', () => this.#ready.resolve());
+      if (signal.aborted) await endProcess(identity, 'SIGTERM', 2_000);
+      await ended(child);
+      await forget(home.run, name);
+      if (signal.aborted) return;
+      failures = performance.now() - since > SETTLED_MS ? 1 : failures + 1;
+      const delay = Math.min(FIRST_DELAY_MS * 2 ** (failures - 1), LONGEST_DELAY_MS);
+      const log = join(home.logs, `${name}.log`);
+      say(
+        `${name} ended (${endOf(child)}); starting it again in ${delay / 1000} s${failures >= CRASH_LOOP ? `, for the ${failures}th time: see ${log}` : ''}`,
+      );
+      if (failures === CRASH_LOOP)
+        this.#crashLoop.reject(new Error(`${name} does not stay up; the end of ${log}:\n${logTail(log)}`));
+      await sleep(delay, undefined, { signal }).catch(() => {});
+    }
+  }
+}

@@ -1,0 +1,59 @@
+import { join } from 'node:path';
+import type { ServiceName } from '@holdpoint/contracts';
+import { DATABASE_NAME, databaseUrl, roleOf, SERVICES } from '@holdpoint/provision';
+import type { Home } from './home.js';
+import type { Endpoint, Ports } from './ports.js';
+import { REPOSITORY } from './repository.js';
+import type { Secrets } from './secrets.js';
+import type { Settings } from './settings.js';
+
+export const endpointOf = (service: ServiceName): Endpoint => (service === 'agent-engine' ? 'engine' : service);
+
+export interface ServiceProgram {
+  name: ServiceName;
+  script: string;
+  url: string;
+  env: Record<string, string>;
+}
+
+/** Each service with its own database role, bus account and token, and no other's. */
+export function servicePrograms(settings: Settings, home: Home, secrets: Secrets, ports: Ports): ServiceProgram[] {
+  const policyUrl = `http://127.0.0.1:${ports.policy}`;
+  const extra: Partial<Record<ServiceName, Record<string, string>>> = {
+    'agent-engine': {
+      HOLDPOINT_CONFIG: settings.config,
+      POLICY_URL: policyUrl,
+      MAIL_SMTP_URL: `smtp://127.0.0.1:${ports.smtp}`,
+      MAIL_FROM: 'agents@acme.example',
+      MAIL_MAILDIR: home.maildir,
+      FILERW_ROOT: home.workspace,
+      // A person's own settings come last: their mail server, maildir or folder in place of the demonstration's.
+      ...given('MAIL_SMTP_URL', 'MAIL_FROM', 'MAIL_MAILDIR', 'FILERW_ROOT'),
+    },
+    policy: { HOLDPOINT_CONFIG: settings.config },
+    staging: { POLICY_URL: policyUrl },
+  };
+  return SERVICES.map((name) => ({
+    name,
+    script: join(REPOSITORY, 'services', name, 'dist/src/main.js'),
+    url: `http://127.0.0.1:${ports[endpointOf(name)]}`,
+    env: {
+      DATABASE_URL: databaseUrl(`postgres://127.0.0.1:${ports.postgres}`, DATABASE_NAME, {
+        role: roleOf(name),
+        password: secrets.database[name],
+      }),
+      NATS_URL: `nats://127.0.0.1:${ports.nats}`,
+      NATS_USER: name,
+      NATS_PASSWORD: secrets.bus[name],
+      HOST: '127.0.0.1',
+      PORT: String(ports[endpointOf(name)]),
+      HOLDPOINT_IDENTITY_FILE: home.identities,
+      HOLDPOINT_SERVICE_TOKEN: secrets.services[name],
+      HOLDPOINT_MASTER_KEY_FILE: home.masterKey,
+      ...extra[name],
+    },
+  }));
+}
+
+const given = (...names: string[]): Record<string, string> =>
+  Object.fromEntries(names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));

@@ -1,0 +1,112 @@
+import { join } from 'node:path';
+import { serverVersion } from '@holdpoint/provision';
+import { announcement } from './announcement.js';
+import { Child, runOnce } from './child.js';
+import { childEnvironment } from './child-environment.js';
+import { writeClientFile } from './client-file.js';
+import { seedDemoData } from './demo-data.js';
+import { openHome } from './home.js';
+import { PEOPLE, writeIdentities } from './identities.js';
+import { choosePorts } from './ports.js';
+import { whenReady } from './readiness.js';
+import { program } from './repository.js';
+import { claim, endOrphans, forget, SUPERVISOR } from './run-records.js';
+import { loadSecrets } from './secrets.js';
+import { servicePrograms } from './services.js';
+import type { Settings } from './settings.js';
+
+/**
+ * Runs the whole system on this machine until `signal` aborts, then stops it in order: services, then the bus and the
+ * database. Announces itself with a line that begins with `ready`.
+ * @throws what hindered it from starting, after stopping what had been started
+ */
+export async function supervise(settings: Settings, say: (line: string) => void, signal: AbortSignal): Promise<void> {
+  const began = performance.now();
+  const server = await serverVersion(settings.natsServer);
+  const home = await openHome(settings.home);
+  await claim(home.run);
+  const guards: Child[] = [];
+  const others: Child[] = [];
+  try {
+    const orphans = await endOrphans(home.run);
+    if (orphans.length > 0) say(`ended what an earlier start had left running: ${orphans.join(', ')}`);
+    if (!server.canSyncAlways)
+      say(
+        `nats-server ${server.text} cannot sync each message to disk before it acknowledges it: a crash of this machine may lose the last ones. Fine for a trial; use 2.10 or newer otherwise.`,
+      );
+    const ports = await choosePorts(settings, say);
+    const secrets = await loadSecrets(
+      home,
+      PEOPLE.map((p) => p.id),
+    );
+    await writeIdentities(home, secrets);
+    await seedDemoData(home);
+    const client = await writeClientFile(home, ports, secrets);
+    signal.throwIfAborted();
+
+    const common = { home, say };
+    const own = (name: string, main: string, own: unknown) => ({
+      ...common,
+      name,
+      script: program(`${main}.main.js`),
+      env: childEnvironment(own),
+    });
+    const postgres = new Child(
+      own('postgres-guard', 'postgres', {
+        run: home.run,
+        dir: home.postgres,
+        port: ports.postgres,
+        password: secrets.superuser,
+        logFile: join(home.logs, 'postgres.log'),
+      }),
+    );
+    const nats = new Child(
+      own('nats-guard', 'nats', {
+        run: home.run,
+        dir: home.nats,
+        port: ports.nats,
+        passwords: secrets.bus,
+        binary: settings.natsServer,
+        logFile: join(home.logs, 'nats.log'),
+      }),
+    );
+    guards.push(postgres, nats);
+    const smtp = new Child(own('smtp', 'smtp', { port: ports.smtp, outbox: home.outbox }));
+    others.push(smtp);
+
+    const superuserUrl = `postgres://postgres:${secrets.superuser}@127.0.0.1:${ports.postgres}/postgres`;
+    const migrated = postgres.ready.then(() =>
+      runOnce(own('migrate', 'migrate', { superuserUrl, passwords: secrets.database }), signal),
+    );
+    const provisioned = nats.ready.then(() =>
+      runOnce(own('provision', 'provision', { servers: client.nats.url, password: secrets.bus.hub }), signal),
+    );
+    await unlessAborted(signal, Promise.all([migrated, provisioned, smtp.ready]));
+
+    const programs = servicePrograms(settings, home, secrets, ports);
+    const services = programs.map((p) => new Child({ ...common, ...p }));
+    others.push(...services);
+    const answering = Promise.all(programs.map((p) => whenReady(p.name, p.url, signal)));
+    await unlessAborted(signal, Promise.race([answering, ...[...services, ...guards].map((c) => c.crashLoop)]));
+
+    say(announcement(home, client, settings.config));
+    say(`ready in ${((performance.now() - began) / 1000).toFixed(1)} s. Ctrl-C stops everything.`);
+    await aborted(signal);
+  } catch (err) {
+    if (!signal.aborted) throw err;
+  } finally {
+    if (guards.length > 0) say('stopping');
+    await Promise.all(others.map((c) => c.stop(15_000)));
+    await Promise.all(guards.map((c) => c.stop(40_000)));
+    await forget(home.run, SUPERVISOR);
+  }
+}
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+
+const unlessAborted = <T>(signal: AbortSignal, work: Promise<T>): Promise<T> =>
+  Promise.race([work, aborted(signal).then(() => signal.throwIfAborted() as never)]);

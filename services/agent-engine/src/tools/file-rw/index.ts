@@ -1,0 +1,90 @@
+import { isAbsolute } from 'node:path';
+import { z } from 'zod';
+import { exactInteger } from '../exact-integer.js';
+import { defineAction, didNotHappen, done, type Tool, type ToolOutcome } from '../tool.js';
+import { relativePath } from './path.js';
+import { listFolder, MAX_LISTED, MAX_READ, readFile } from './read.js';
+import { refusal } from './refused.js';
+import { deleteFile, writeFile } from './write.js';
+
+export const fileRwConfig = {
+  FILERW_ROOT: z.string().refine(isAbsolute, 'must be an absolute path of a folder'),
+};
+export type FileRwConfig = z.infer<z.ZodObject<typeof fileRwConfig>>;
+
+const read = z.strictObject({
+  action: z.literal('read'),
+  path: relativePath,
+  offset: exactInteger({ min: 0, max: 2n ** 63n - 1n }).optional(),
+  // a character takes up to 4 bytes
+  length: exactInteger({ min: 4, max: MAX_READ }).optional(),
+});
+const list = z.strictObject({ action: z.literal('list'), path: relativePath.optional() });
+const write = z.strictObject({ action: z.literal('write'), path: relativePath, content: z.string() });
+const remove = z.strictObject({ action: z.literal('delete'), path: relativePath });
+
+const answer = async (ask: () => Promise<unknown>): Promise<ToolOutcome> => {
+  try {
+    return done(JSON.stringify(await ask()));
+  } catch (error) {
+    return didNotHappen(refusal(error));
+  }
+};
+
+/**
+ * Text files inside one root. Nothing outside of it is read, listed, changed or removed, whatever links, `..` or renames
+ * there are (see `Folder`); a file with a second name is not read, since that name may be elsewhere.
+ *
+ * `write` and `delete` are at most once. Neither is idempotent among others who write: done again after a crash, `write`
+ * would undo a change made in between, and `delete` would remove a file made anew, or report one that it had itself
+ * removed as missing.
+ */
+export function fileRwTool(config: FileRwConfig): Tool {
+  const root = config.FILERW_ROOT;
+  return {
+    name: 'FileRW',
+    description: 'Text files of one workspace folder. Paths are relative to it, such as notes/today.md.',
+    actions: [
+      defineAction({
+        name: 'read',
+        description: `Reads UTF-8 text of a file: length bytes (at most ${MAX_READ}) from byte offset on; next tells where to go on.`,
+        hint: 'read',
+        scope: 'user',
+        executionClass: 'idempotent',
+        schema: read,
+        timeoutMs: 20_000,
+        run: ({ path, offset = 0, length = MAX_READ }) => answer(() => readFile(root, path, offset, Number(length))),
+      }),
+      defineAction({
+        name: 'list',
+        description: `Lists up to ${MAX_LISTED} entries of a folder; leave path out for the workspace itself.`,
+        hint: 'read',
+        scope: 'user',
+        executionClass: 'idempotent',
+        schema: list,
+        timeoutMs: 20_000,
+        run: ({ path }) => answer(() => listFolder(root, path)),
+      }),
+      defineAction({
+        name: 'write',
+        description: 'Writes content as the whole file, replacing what is there; missing folders are made.',
+        hint: 'write',
+        scope: 'user',
+        executionClass: 'at-most-once',
+        schema: write,
+        timeoutMs: 30_000,
+        run: ({ path, content }, ctx) => writeFile(root, path, content, ctx),
+      }),
+      defineAction({
+        name: 'delete',
+        description: 'Deletes one file for good; folders are refused.',
+        hint: 'write',
+        scope: 'user',
+        executionClass: 'at-most-once',
+        schema: remove,
+        timeoutMs: 30_000,
+        run: ({ path }, ctx) => deleteFile(root, path, ctx),
+      }),
+    ],
+  };
+}

@@ -1,0 +1,186 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { EventType, PolicyCheckReply, ServiceName } from '@holdpoint/contracts';
+import { type Bus, connectBus, EventPublisher, JetStreamServer, type Stored, StreamReader } from '@holdpoint/eventing';
+import { createService, openDatabase } from '@holdpoint/runtime';
+import { eventually, startBus, testDatabase } from '@holdpoint/testing';
+import type { INestApplication } from '@nestjs/common';
+import { AgentEngineModule } from '../src/agent-engine.module.js';
+import { engineConfig } from '../src/config.js';
+import type { Database } from '../src/store/schema.js';
+
+export interface EngineOptions {
+  /** YAML of the scripted model. */
+  script: string;
+  tools?: string[];
+  env?: Record<string, string>;
+  /** What policy answers when it is asked again; null: it does not answer. */
+  policy?: () => Partial<PolicyCheckReply> | null;
+}
+
+export type TestEngine = Awaited<ReturnType<typeof startEngine>>;
+
+/** The engine on a real bus and database. The test plays policy and staging with their own accounts. */
+export async function startEngine(options: EngineOptions) {
+  const [bus, database] = await Promise.all([startBus(), testDatabase()]);
+  const home = await mkdtemp(join(tmpdir(), 'engine-'));
+  const workspace = join(home, 'workspace');
+  await Promise.all([mkdir(workspace), mkdir(join(home, 'maildir', 'new'), { recursive: true })]);
+  const token = randomBytes(16).toString('hex');
+  const tools = options.tools ?? ['FileRW', 'Mail'];
+  await Promise.all([
+    writeFile(join(home, 'script.yaml'), options.script),
+    writeFile(
+      join(home, 'holdpoint.yaml'),
+      `agents:\n  helper:\n    space: acme\n    model: scripted\n    script: script.yaml\n    tools: [${tools.join(', ')}]\n`,
+    ),
+    writeFile(join(home, 'master.key'), randomBytes(32).toString('base64'), { mode: 0o600 }),
+    writeFile(
+      join(home, 'identity.json'),
+      JSON.stringify({
+        people: [
+          {
+            id: 'ada',
+            name: 'Ada',
+            spaces: { acme: 'owner' },
+            tokenSha256: createHash('sha256').update(token).digest('hex'),
+          },
+        ],
+        services: [],
+      }),
+      { mode: 0o600 },
+    ),
+  ]);
+  const policy = createServer((_request, response) => {
+    const answer = (options.policy ?? (() => ({})))();
+    if (answer === null) return response.destroy();
+    const whole = { verdict: 'auto', halted: false, reason: 'test', rule: 'test', policyVersion: 'v1', ...answer };
+    return response.setHeader('content-type', 'application/json').end(JSON.stringify(whole));
+  });
+  await new Promise<void>((resolve) => policy.listen(0, '127.0.0.1', resolve));
+
+  const env = {
+    DATABASE_URL: database.url('agent-engine'),
+    NATS_URL: bus.url,
+    NATS_USER: bus.credentials('agent-engine').user,
+    NATS_PASSWORD: bus.credentials('agent-engine').pass,
+    PORT: '0',
+    LOG_LEVEL: 'fatal',
+    HOLDPOINT_IDENTITY_FILE: join(home, 'identity.json'),
+    HOLDPOINT_SERVICE_TOKEN: randomBytes(16).toString('hex'),
+    HOLDPOINT_MASTER_KEY_FILE: join(home, 'master.key'),
+    HOLDPOINT_CONFIG: join(home, 'holdpoint.yaml'),
+    POLICY_URL: `http://127.0.0.1:${(policy.address() as AddressInfo).port}`,
+    FILERW_ROOT: workspace,
+    MAIL_SMTP_URL: 'smtp://127.0.0.1:1',
+    MAIL_FROM: 'agent@example.test',
+    MAIL_MAILDIR: join(home, 'maildir'),
+    ...options.env,
+  };
+  const config = engineConfig.parse(env);
+  const start = () =>
+    createService({
+      name: 'agent-engine',
+      module: AgentEngineModule.forRoot(config),
+      config,
+      strategy: (app) => app.get(JetStreamServer),
+    });
+  let app: INestApplication = await start();
+
+  const connections: Bus[] = [];
+  const connect = async (service: ServiceName) => {
+    const connected = await connectBus({ servers: bus.url, ...bus.credentials(service), name: service });
+    connections.push(connected);
+    return connected;
+  };
+  const [asPolicy, asStaging, asTaskboard] = await Promise.all([
+    connect('policy'),
+    connect('staging'),
+    connect('taskboard'),
+  ]);
+  const reader = new StreamReader(asStaging);
+  const db = openDatabase<Database>(database.url('agent-engine'), { max: 2 });
+  const ask = async (method: string, path: string, body?: unknown) => {
+    const response = await fetch(new URL(path, await app.getUrl()), {
+      method,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+  };
+
+  return {
+    get app() {
+      return app;
+    },
+    bus,
+    db,
+    home,
+    workspace,
+    reader,
+    ask,
+    as: {
+      policy: new EventPublisher(asPolicy),
+      staging: new EventPublisher(asStaging),
+      taskboard: new EventPublisher(asTaskboard),
+    },
+    run: async (prompt: string, conversationId?: string): Promise<string> => {
+      const { status, body } = await ask('POST', '/v1/agents/helper/runs', {
+        prompt,
+        ...(conversationId === undefined ? {} : { conversationId }),
+      });
+      if (status !== 202) throw new Error(`the run was not taken: ${JSON.stringify(body)}`);
+      return body['id'] as string;
+    },
+    ended: (runId: string) =>
+      eventually(
+        async () => {
+          const { body } = await ask('GET', `/v1/runs/${runId}`);
+          if (body['completedAt'] === null) throw new Error(`the run is ${body['state']}`);
+          return body as { state: string; reason?: string; result: string; conversationId: string };
+        },
+        { what: 'the end of the run' },
+      ),
+    /** The calls of a run, in the order in which the model wrote them. */
+    calls: (runId: string, count = 1) =>
+      eventually(
+        async () => {
+          const rows = await db
+            .selectFrom('calls')
+            .selectAll()
+            .where('run_id', '=', runId)
+            .orderBy('step')
+            .orderBy('position')
+            .execute();
+          if (rows.length < count) throw new Error(`${rows.length} calls`);
+          return rows.map((r) => r.call_id);
+        },
+        { what: `${count} calls` },
+      ),
+    stored: <T extends EventType>(type: T, entityId: string): Promise<Stored<T>> =>
+      eventually(
+        async () => {
+          const found = await reader.last(type, 'acme', entityId);
+          if (!found) throw new Error(`no ${type} for ${entityId}`);
+          return found;
+        },
+        { what: `${type} in the stream` },
+      ),
+    restart: async () => {
+      await app.close();
+      app = await start();
+    },
+    stop: async () => {
+      await app.close();
+      await Promise.all([...connections.map((c) => c.close()), db.destroy()]);
+      policy.close();
+      await bus.stop();
+      await database.drop();
+      await rm(home, { recursive: true, force: true });
+    },
+  };
+}

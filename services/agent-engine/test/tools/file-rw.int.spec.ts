@@ -1,0 +1,283 @@
+import { type ChildProcess, execFileSync, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, link, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { parseArguments } from '../../src/domain/arguments/parse.js';
+import { fileRwTool } from '../../src/tools/file-rw/index.js';
+import { ToolRegistry } from '../../src/tools/registry.js';
+import type { Tool, ToolContext } from '../../src/tools/tool.js';
+
+let home: string;
+let root: string;
+let outside: string;
+let tool: Tool;
+let registry: ToolRegistry;
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'holdpoint-files-'));
+  root = join(home, 'root');
+  outside = join(home, 'outside');
+  await mkdir(root);
+  await mkdir(outside);
+  tool = fileRwTool({ FILERW_ROOT: root });
+  registry = new ToolRegistry([tool]);
+});
+afterEach(() => rm(home, { recursive: true }));
+
+/** Through the registry, as the engine does it: text in, outcome out. */
+async function call(json: string, ctx: Partial<ToolContext> = {}) {
+  const resolved = registry.resolve(tool, parseArguments(json));
+  if (!resolved.ok) return resolved;
+  const whole = { callId: '01jcall', spaceId: 'acme', attempt: 1, signal: AbortSignal.timeout(20_000), ...ctx };
+  return resolved.action.run(resolved.args, whole);
+}
+const ask = (action: string, fields: object = {}, ctx: Partial<ToolContext> = {}) =>
+  call(JSON.stringify({ action, ...fields }), ctx);
+const resultOf = async (action: string, fields: object = {}) => {
+  const outcome = await ask(action, fields);
+  if (!('kind' in outcome) || outcome.kind !== 'done') throw new Error(JSON.stringify(outcome));
+  return JSON.parse(outcome.result);
+};
+const inside = (path: string) => readFile(join(root, path), 'utf8');
+const refused = { kind: 'did-not-happen', error: expect.any(String) };
+
+describe('FileRW', () => {
+  it('writes, reads, lists and deletes', async () => {
+    const content = 'Grüße\r\n\u{1f378} \u0007 end without line feed';
+    expect(await ask('write', { path: 'notes/2026/today.md', content })).toMatchObject({ kind: 'done' });
+    expect(await inside('notes/2026/today.md')).toBe(content);
+    expect(await resultOf('read', { path: 'notes/2026/today.md' })).toEqual({
+      size: Buffer.byteLength(content),
+      text: content,
+      next: null,
+    });
+    expect(await resultOf('list')).toEqual({ entries: [{ name: 'notes', type: 'folder', bytes: null }], more: false });
+    expect(await resultOf('list', { path: 'notes/2026' })).toEqual({
+      entries: [{ name: 'today.md', type: 'file', bytes: Buffer.byteLength(content) }],
+      more: false,
+    });
+    expect(await ask('delete', { path: 'notes/2026/today.md' })).toMatchObject({ kind: 'done' });
+    expect(await readdir(join(root, 'notes/2026'))).toEqual([]);
+  });
+
+  it('replaces a file at once, keeps its mode and leaves nothing beside it', async () => {
+    await writeFile(join(root, 'run.sh'), 'old');
+    await chmod(join(root, 'run.sh'), 0o750);
+    const before = await stat(join(root, 'run.sh'));
+    expect(await ask('write', { path: 'run.sh', content: 'new' })).toMatchObject({ kind: 'done' });
+    const after = await stat(join(root, 'run.sh'));
+    expect([after.mode, await inside('run.sh')]).toEqual([before.mode, 'new']);
+    expect(after.ino).not.toBe(before.ino);
+    expect(await readdir(root)).toEqual(['run.sh']);
+  });
+
+  it('reads in windows that cut no character in two', async () => {
+    const content = 'ä€\u{1f378}'.repeat(40);
+    await writeFile(join(root, 'f'), content);
+    for (const length of [4, 5, 7, 64]) {
+      let text = '';
+      for (let offset: number | null = 0; offset !== null; ) {
+        const window: { text: string; next: number | null } = await resultOf('read', { path: 'f', offset, length });
+        text += window.text;
+        offset = window.next;
+      }
+      expect(text).toBe(content);
+    }
+    expect(await ask('read', { path: 'f', offset: 1 })).toEqual(refused);
+  });
+
+  it('takes an integer beyond 2^53 exactly as it is written', async () => {
+    await writeFile(join(root, 'f'), 'short');
+    expect(await call('{"action":"read","path":"f","offset":9007199254740993}')).toEqual({
+      kind: 'did-not-happen',
+      error: 'The file ends at byte 5, before offset 9007199254740993.',
+    });
+  });
+
+  it.each([
+    ['the parent', '..'],
+    ['the root spelled out', '.'],
+    ['a way up', '../outside/secret'],
+    ['a way up in the middle', 'box/../../outside/secret'],
+    ['a way up at the end', 'box/..'],
+    ['a leading dot', './f'],
+    ['an absolute path', '/etc/passwd'],
+    ['a network path', '//etc/passwd'],
+    ['an empty name', 'box//f'],
+    ['a trailing slash', 'box/'],
+    ['a backslash', '..\\outside'],
+    ['a control character', 'a\tb'],
+    ['a drive', 'C:\\data'],
+    ['a name of 256 bytes', 'x'.repeat(256)],
+    ['a path of 1,201 characters', `${'x/'.repeat(600)}x`],
+    ['nothing', ''],
+  ])('refuses %s as a path before anything is proposed', async (_what, path) => {
+    for (const [action, fields] of [
+      ['read', {}],
+      ['list', {}],
+      ['write', { content: 'x' }],
+      ['delete', {}],
+    ] as const)
+      expect(await ask(action, { path, ...fields })).toMatchObject({ ok: false, code: 'arguments.schema' });
+    expect(await readdir(outside)).toEqual([]);
+  });
+
+  it('follows no link, at no place of a path', async () => {
+    await writeFile(join(outside, 'secret'), 'SECRET');
+    await mkdir(join(root, 'box'));
+    await symlink(outside, join(root, 'box', 'door'));
+    await symlink(join(outside, 'secret'), join(root, 'leak'));
+    await symlink(join(outside, 'new'), join(root, 'dangling'));
+    for (const path of ['box/door/secret', 'leak', 'dangling', 'box/door']) {
+      expect(await ask('read', { path })).toEqual(refused);
+      expect(await ask('list', { path })).toEqual(refused);
+      expect(await ask('write', { path, content: 'x' })).toEqual(refused);
+      expect(await ask('delete', { path })).toEqual(refused);
+    }
+    expect(await ask('write', { path: 'box/door/deep/er', content: 'x' })).toEqual(refused);
+    expect(await readdir(outside)).toEqual(['secret']);
+    expect(await readFile(join(outside, 'secret'), 'utf8')).toBe('SECRET');
+    expect((await resultOf('list')).entries).toContainEqual({ name: 'leak', type: 'link', bytes: null });
+  });
+
+  it('reads no file that has a second name, and replaces only the name inside', async () => {
+    await writeFile(join(outside, 'secret'), 'SECRET');
+    await link(join(outside, 'secret'), join(root, 'twin'));
+    expect(await ask('read', { path: 'twin' })).toEqual(refused);
+    expect(await ask('write', { path: 'twin', content: 'mine' })).toMatchObject({ kind: 'done' });
+    expect(await inside('twin')).toBe('mine');
+    expect(await readFile(join(outside, 'secret'), 'utf8')).toBe('SECRET');
+  });
+
+  it('touches no pipe, and does not wait for one', async () => {
+    execFileSync('mkfifo', [join(root, 'pipe')]);
+    for (const [action, fields] of [
+      ['read', {}],
+      ['list', {}],
+      ['write', { content: 'x' }],
+      ['delete', {}],
+    ] as const)
+      expect(await ask(action, { path: 'pipe', ...fields })).toEqual(refused);
+    expect((await resultOf('list')).entries).toEqual([{ name: 'pipe', type: 'other', bytes: null }]);
+  });
+
+  it('deletes files alone, and says when there is none', async () => {
+    await mkdir(join(root, 'box'));
+    expect(await ask('delete', { path: 'box' })).toEqual(refused);
+    expect(await ask('write', { path: 'box', content: 'x' })).toEqual(refused);
+    expect(await ask('delete', { path: 'nothing' })).toEqual(refused);
+    expect(await ask('delete', { path: 'nowhere/nothing' })).toEqual(refused);
+    expect(await readdir(root)).toEqual(['box']);
+  });
+
+  it('reads text alone', async () => {
+    await writeFile(join(root, 'image'), Buffer.from([0x89, 0x50, 0x4e, 0x47, 0xff]));
+    expect(await ask('read', { path: 'image' })).toEqual(refused);
+  });
+
+  it('lists a thousand entries, and says that there are more', async () => {
+    await Promise.all(Array.from({ length: 1_002 }, (_, i) => writeFile(join(root, `f${i}`), '')));
+    const { entries, more } = await resultOf('list');
+    expect([entries.length, more]).toEqual([1_000, true]);
+  });
+
+  it('names no path of the machine', async () => {
+    for (const outcome of [
+      await ask('read', { path: 'nothing' }),
+      await ask('write', { path: 'x'.repeat(255), content: '' }, { callId: 'y'.repeat(300) }),
+      await rm(root, { recursive: true }).then(() => ask('list')),
+    ]) {
+      expect(outcome).toEqual(refused);
+      expect(JSON.stringify(outcome)).not.toContain(home);
+    }
+    await mkdir(root);
+  });
+
+  it('changes nothing without a lease, or once its time is up', async () => {
+    await writeFile(join(root, 'f'), 'old');
+    for (const ctx of [{ stillLeased: () => false }, { signal: AbortSignal.abort() }]) {
+      expect(await ask('write', { path: 'f', content: 'new' }, ctx)).toEqual(refused);
+      expect(await ask('write', { path: 'made/f', content: 'new' }, ctx)).toEqual(refused);
+      expect(await ask('delete', { path: 'f' }, ctx)).toEqual(refused);
+    }
+    // lost between the first question and the last
+    let asked = 0;
+    expect(await ask('write', { path: 'f', content: 'new' }, { stillLeased: () => ++asked < 2 })).toEqual(refused);
+    expect([await inside('f'), await readdir(root)]).toEqual(['old', ['f']]);
+  });
+
+  it('changes nothing in a folder that was moved out meanwhile, or exchanged for a link', async () => {
+    await writeFile(join(outside, 'f'), 'SECRET');
+    for (const exchange of [
+      () => rename(join(root, 'box'), join(outside, 'box')),
+      () => rename(join(root, 'box'), join(root, 'aside')).then(() => symlink(outside, join(root, 'box'))),
+    ])
+      for (const action of ['write', 'delete']) {
+        await mkdir(join(root, 'box'));
+        await writeFile(join(root, 'box', 'f'), 'old');
+        let asked = 0;
+        const stillLeased = () => (++asked < 2 ? true : exchange().then(() => true));
+        const content = action === 'write' ? { content: 'new' } : {};
+        expect(await ask(action, { path: 'box/f', ...content }, { stillLeased })).toEqual(refused);
+        expect(await readFile(join(outside, 'f'), 'utf8')).toBe('SECRET');
+        for (const left of [join(outside, 'box'), join(root, 'aside'), join(root, 'box')])
+          await rm(left, { recursive: true, force: true });
+      }
+  });
+});
+
+describe('FileRW in a race with another process', () => {
+  let swapper: ChildProcess;
+  const swapping = async (path: string, target: string) => {
+    swapper = fork(join(import.meta.dirname, 'swap-loop.ts'), [path, target], { execArgv: [] });
+    await once(swapper, 'message');
+  };
+  const settled = async () => {
+    swapper.send('stop');
+    await once(swapper, 'exit');
+    expect(swapper.exitCode).toBe(0);
+  };
+
+  /** Counts what became of the calls: a race in which one side never won would show nothing. */
+  async function race(rounds: number, calls: (round: number) => ReturnType<typeof ask>[]) {
+    const counts = { done: 0, refused: 0 };
+    for (let round = 0; round < rounds; round++)
+      for (const outcome of await Promise.all(calls(round))) {
+        expect(outcome).toMatchObject({ kind: expect.stringMatching(/^(done|did-not-happen)$/) });
+        expect(JSON.stringify(outcome)).not.toMatch(/SECRET|outside-only/);
+        counts['kind' in outcome && outcome.kind === 'done' ? 'done' : 'refused']++;
+      }
+    return counts;
+  }
+
+  it('never leaves the root while a folder is exchanged for a link, 1,000 rounds', async () => {
+    await mkdir(join(root, 'box'));
+    for (const place of [join(root, 'box'), outside])
+      await writeFile(join(place, 'note'), place === outside ? 'SECRET' : 'mine');
+    await writeFile(join(outside, 'outside-only'), 'SECRET');
+    await swapping(join(root, 'box'), outside);
+    const counts = await race(1_000, (round) => [
+      ask('read', { path: 'box/note' }),
+      ask('list', { path: 'box' }),
+      ask('write', { path: `box/new-${round % 10}`, content: 'x' }, { callId: `c${round}` }),
+      ask('delete', { path: `box/${round % 2 ? 'outside-only' : `new-${round % 10}`}` }),
+    ]);
+    await settled();
+    expect(counts.done).toBeGreaterThan(50);
+    expect(counts.refused).toBeGreaterThan(50);
+    expect((await readdir(outside)).sort()).toEqual(['note', 'outside-only']);
+    expect(await readFile(join(outside, 'note'), 'utf8')).toBe('SECRET');
+  }, 60_000);
+
+  it('never leaves the root while a file is exchanged for a link, 1,000 rounds', async () => {
+    await writeFile(join(outside, 'note'), 'SECRET');
+    await writeFile(join(root, 'note'), 'mine');
+    await swapping(join(root, 'note'), join(outside, 'note'));
+    const counts = await race(1_000, () => [ask('read', { path: 'note' })]);
+    await settled();
+    expect(counts.done).toBeGreaterThan(20);
+    expect(counts.refused).toBeGreaterThan(20);
+    expect(await readFile(join(outside, 'note'), 'utf8')).toBe('SECRET');
+  }, 60_000);
+});

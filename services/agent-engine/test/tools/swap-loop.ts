@@ -1,0 +1,34 @@
+import { renameSync, rmSync, symlinkSync, unlinkSync } from 'node:fs';
+
+// A process of its own that exchanges `path` for a link to `outside` and back, as fast as it can, until it is let go.
+const [path = '', outside = ''] = process.argv.slice(2);
+const aside = `${path}.aside`;
+let stopping = false;
+
+/** In a moment when nothing stands at `path`, a writer may make a folder there; it makes room. */
+function place(put: () => void): void {
+  for (;;)
+    try {
+      put();
+      return;
+    } catch {
+      rmSync(path, { recursive: true, force: true });
+    }
+}
+
+function swap(): void {
+  for (let i = 0; i < 50; i++) {
+    renameSync(path, aside);
+    place(() => symlinkSync(outside, path));
+    unlinkSync(path);
+    place(() => renameSync(aside, path));
+  }
+  if (stopping) process.disconnect();
+  else setImmediate(swap);
+}
+
+process.on('message', () => {
+  stopping = true;
+});
+process.send?.('swapping');
+swap();

@@ -1,0 +1,67 @@
+import { Bus, connectBus } from '@holdpoint/eventing';
+import { DATABASE, DatabaseModule, Keyring, MasterKey } from '@holdpoint/runtime';
+import { type DynamicModule, Module, type OnApplicationShutdown } from '@nestjs/common';
+import type { Kysely } from 'kysely';
+import { type AuditConfig, CONFIG } from './config.js';
+import { OnEveryEvent } from './consumers/on-every-event.js';
+import { ChainsController } from './http/chains.controller.js';
+import { EntriesController } from './http/entries.controller.js';
+import { PositionController } from './http/position.controller.js';
+import { ReceiptsController } from './http/receipts.controller.js';
+import { Content } from './log/content.js';
+import { Stream } from './log/stream.js';
+import { AuditLog } from './store/audit-log.js';
+import { EventLog } from './store/event-log.js';
+import { RunReceipts } from './store/run-receipts.js';
+import type { Database } from './store/schema.js';
+
+/** The service publishes nothing and has no outbox, so it needs the bus alone. */
+@Module({})
+export class AuditModule implements OnApplicationShutdown {
+  constructor(private readonly bus: Bus) {}
+
+  static forRoot(config: AuditConfig): DynamicModule {
+    const database = { max: config.DATABASE_POOL_MAX, applicationName: 'audit' };
+    const store = <T>(Store: new (db: Kysely<Database>) => T) => ({
+      provide: Store,
+      useFactory: (db: Kysely<Database>) => new Store(db),
+      inject: [DATABASE],
+    });
+    return {
+      module: AuditModule,
+      imports: [DatabaseModule.forRoot(config.DATABASE_URL, database)],
+      controllers: [EntriesController, ReceiptsController, ChainsController, PositionController],
+      providers: [
+        { provide: CONFIG, useValue: config },
+        {
+          provide: Bus,
+          useFactory: () =>
+            connectBus({
+              servers: config.NATS_URL,
+              user: config.NATS_USER,
+              pass: config.NATS_PASSWORD,
+              name: 'audit',
+            }),
+        },
+        { provide: Stream, useFactory: (bus: Bus) => new Stream(bus), inject: [Bus] },
+        store(EventLog),
+        store(AuditLog),
+        store(RunReceipts),
+        {
+          provide: Content,
+          useFactory: (log: EventLog, db: Kysely<Database>) => new Content(log, keyringOf(config, db)),
+          inject: [EventLog, DATABASE],
+        },
+        OnEveryEvent,
+      ],
+    };
+  }
+
+  onApplicationShutdown(): Promise<void> {
+    return this.bus.close();
+  }
+}
+
+function keyringOf({ HOLDPOINT_MASTER_KEY_FILE: path }: AuditConfig, db: Kysely<Database>): Keyring | null {
+  return path === undefined ? null : new Keyring(db, MasterKey.fromFile(path));
+}

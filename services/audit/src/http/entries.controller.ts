@@ -1,0 +1,40 @@
+import type { AuditEntry, Identity } from '@holdpoint/contracts';
+import { Who } from '@holdpoint/runtime';
+import { Controller, Get, Query } from '@nestjs/common';
+import { cut, MAX_ARGUMENTS, MAX_NOTE } from '../domain/words.js';
+import { Content } from '../log/content.js';
+import { AuditLog, type StoredEntry } from '../store/audit-log.js';
+import { cursorPage, type EntriesQuery, entriesQuery, pageOf } from './query.js';
+import { readableSpaces } from './spaces.js';
+
+@Controller('v1/audit/entries')
+export class EntriesController {
+  constructor(
+    private readonly auditLog: AuditLog,
+    private readonly content: Content,
+  ) {}
+
+  /** Entries of one's spaces in stream order, filtered by run, task, call, tool, action, agent, status, space and time. */
+  @Get()
+  async list(@Query({ schema: entriesQuery }) query: EntriesQuery, @Who() who: Identity) {
+    const spaces = readableSpaces(who, query.space);
+    const { items, ...rest } = cursorPage(await this.auditLog.list({ ...query, spaces }, pageOf(query)), query.limit);
+    const texts = await this.content.at(items.flatMap((e) => [e.argumentsSeq, e.noteSeq]));
+    return { items: items.map((e) => toView(e, texts)), ...rest };
+  }
+}
+
+function toView(
+  { argumentsSeq, noteSeq, note, at, ...entry }: StoredEntry,
+  texts: Map<number, string | null>,
+): AuditEntry {
+  const text = (seq: number | null) => (seq === null ? null : (texts.get(seq) ?? null));
+  const args = text(argumentsSeq);
+  const reason = text(noteSeq);
+  return {
+    ...entry,
+    at: at.toISOString(),
+    arguments: args === null ? null : cut(args, MAX_ARGUMENTS),
+    note: cut(reason === null ? note : `${note}: ${reason}`, MAX_NOTE),
+  };
+}

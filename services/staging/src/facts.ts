@@ -1,0 +1,64 @@
+import { type HoldpointEvent, type Sealed, sealed } from '@holdpoint/contracts';
+import { newEvent } from '@holdpoint/eventing';
+import type { FrozenCall } from './store/frozen-calls.js';
+
+/** The call as every event about it names it. */
+export const callOf = (c: FrozenCall) => ({
+  agent: c.agent,
+  model: c.model,
+  source: c.source,
+  principal: { kind: c.principal_kind, id: c.principal_id },
+  conversationId: c.conversation_id,
+  ...(c.task_id === null ? {} : { taskId: c.task_id }),
+  server: c.server,
+  tool: c.tool,
+  action: c.action,
+  schemaDigest: c.schema_digest,
+  digest: c.digest,
+});
+
+/** What the digest binds, with the digest itself. */
+export const contextOf = (c: FrozenCall) => ({ callId: c.call_id, spaceId: c.space_id, ...callOf(c) });
+
+export const boxOf = (json: string): Sealed => sealed.parse(JSON.parse(json));
+
+export const callStaged = (c: FrozenCall, causationId: string): HoldpointEvent<'call.staged'> =>
+  newEvent('call.staged', {
+    spaceId: c.space_id,
+    entityId: c.call_id,
+    runId: c.run_id,
+    causationId,
+    time: c.staged_at,
+    data: {
+      call: callOf(c),
+      number: c.number,
+      hint: c.hint,
+      expiresAt: c.expires_at.toISOString(),
+      rule: c.rule,
+      policyVersion: c.policy_version,
+      flags: c.flags,
+    },
+  });
+
+/** The one decision, as the row has it; an approval carries the box that the proposal carried. */
+export function approvalDecided(c: FrozenCall): HoldpointEvent<'approval.decided'> {
+  if (c.status === 'pending' || c.decided_at === null || c.cause === null || c.decided_under === null)
+    throw new Error(`call ${c.call_id} is not decided`);
+  return newEvent('approval.decided', {
+    spaceId: c.space_id,
+    entityId: c.call_id,
+    runId: c.run_id,
+    time: c.decided_at,
+    data: {
+      call: callOf(c),
+      number: c.number,
+      decision: c.status,
+      by: c.decided_by === null ? null : { kind: 'person', id: c.decided_by },
+      decidedAt: c.decided_at.toISOString(),
+      reason: c.reason === null ? null : boxOf(c.reason),
+      cause: c.cause,
+      policyVersion: c.decided_under,
+      ...(c.status === 'approved' ? { frozen: boxOf(c.frozen) } : {}),
+    },
+  });
+}

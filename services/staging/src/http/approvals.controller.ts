@@ -1,0 +1,88 @@
+import {
+  type ApprovalSummary,
+  type ApprovalView,
+  approvalStatus,
+  type DecisionRequest,
+  decisionRequest,
+  type Identity,
+  name,
+  token,
+} from '@holdpoint/contracts';
+import { ContentDestroyed, ContentUnreadable, requireRole, Who } from '@holdpoint/runtime';
+import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
+import { z } from 'zod';
+import { Decisions } from '../decisions.js';
+import { boxOf, contextOf } from '../facts.js';
+import { ContentDamaged, FrozenContent } from '../frozen-content.js';
+import * as refusal from '../refusals.js';
+import { type FrozenCall, FrozenCalls } from '../store/frozen-calls.js';
+import { summaryOf } from './view.js';
+
+const listQuery = z.strictObject({
+  status: z.enum([...approvalStatus.options, 'all']).default('pending'),
+  space: token.optional(),
+  number: z.coerce.number().int().min(1).max(2_147_483_647).optional(),
+  tool: name.optional(),
+  agent: name.optional(),
+  cursor: token.optional(),
+  limit: z.coerce.number().int().min(1).max(200).default(50),
+});
+type ListQuery = z.infer<typeof listQuery>;
+
+@Controller('v1/approvals')
+export class ApprovalsController {
+  constructor(
+    private readonly calls: FrozenCalls,
+    private readonly content: FrozenContent,
+    private readonly decisions: Decisions,
+  ) {}
+
+  /** Held calls of the spaces that you are a member of: pending ones oldest first, any other selection newest first. */
+  @Get()
+  async list(
+    @Who() who: Identity,
+    @Query({ schema: listQuery }) query: ListQuery,
+  ): Promise<{ items: ApprovalSummary[]; nextCursor?: string }> {
+    const { space, cursor, limit, ...rest } = query;
+    if (space !== undefined) requireRole(who, space);
+    const spaces = space === undefined ? Object.keys(who.spaces) : [space];
+    if (spaces.length === 0) return { items: [] };
+    const found = await this.calls.list({ ...rest, spaces, after: cursor, limit: limit + 1 });
+    const items = found.slice(0, limit).map(summaryOf);
+    const last = items.at(-1);
+    return found.length > limit && last !== undefined ? { items, nextCursor: last.id } : { items };
+  }
+
+  /** With the exact arguments: what is shown here is what the digest was made over and what would run. */
+  @Get(':id')
+  async show(@Who() who: Identity, @Param('id', { schema: token }) id: string): Promise<ApprovalView> {
+    const call = await this.calls.find(id);
+    if (call === undefined) throw refusal.noSuchCall();
+    requireRole(who, call.space_id);
+    return { ...summaryOf(call), ...(await this.#open(call)) };
+  }
+
+  @Post(':id/decision')
+  @HttpCode(200)
+  async decide(
+    @Who() who: Identity,
+    @Param('id', { schema: token }) id: string,
+    @Body({ schema: decisionRequest }) request: DecisionRequest,
+  ): Promise<ApprovalSummary> {
+    return summaryOf(await this.decisions.decide(who, id, request));
+  }
+
+  async #open(call: FrozenCall): Promise<{ arguments: string; reason: string | null }> {
+    const at = contextOf(call);
+    try {
+      return {
+        arguments: await this.content.argumentsOf(at, boxOf(call.frozen)),
+        reason: call.reason === null ? null : await this.content.reasonOf(at, boxOf(call.reason)),
+      };
+    } catch (err) {
+      if (err instanceof ContentDestroyed) throw refusal.contentDestroyed(call, err);
+      if (err instanceof ContentDamaged || err instanceof ContentUnreadable) throw refusal.contentDamaged(call, err);
+      throw err;
+    }
+  }
+}

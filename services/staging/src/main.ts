@@ -1,0 +1,12 @@
+import { JetStreamServer } from '@holdpoint/eventing';
+import { loadConfig, startService } from '@holdpoint/runtime';
+import { stagingConfig } from './config.js';
+import { StagingModule } from './staging.module.js';
+
+const config = loadConfig(stagingConfig);
+await startService({
+  name: 'staging',
+  module: StagingModule.forRoot(config),
+  config,
+  strategy: (app) => app.get(JetStreamServer),
+});

@@ -1,0 +1,62 @@
+import { EventingModule, Outbox, OutboxRelay } from '@holdpoint/eventing';
+import { DATABASE, DatabaseModule, Keyring, MasterKey, serviceClient } from '@holdpoint/runtime';
+import { type DynamicModule, Module } from '@nestjs/common';
+import type { Kysely } from 'kysely';
+import { DEFAULT_EXPIRY, type StagingConfig } from './config.js';
+import { OnPolicyDecided } from './consumers/on-policy-decided.js';
+import { OnToolExecuted } from './consumers/on-tool-executed.js';
+import { OnToolInDoubt } from './consumers/on-tool-in-doubt.js';
+import { OnToolStarted } from './consumers/on-tool-started.js';
+import { Decisions } from './decisions.js';
+import { ExecutionNews } from './execution-news.js';
+import { ExpirySweeper } from './expiry-sweeper.js';
+import { FrozenContent } from './frozen-content.js';
+import { ApprovalsController } from './http/approvals.controller.js';
+import { PolicyQuestion } from './policy-question.js';
+import { FrozenCalls } from './store/frozen-calls.js';
+import type { StagingDatabase } from './store/schema.js';
+
+type Db = Kysely<StagingDatabase>;
+
+@Module({})
+export class StagingModule {
+  /** @throws when the master key cannot be read; the text names the file and what is wrong. */
+  static forRoot(config: StagingConfig): DynamicModule {
+    const master = MasterKey.fromFile(config.HOLDPOINT_MASTER_KEY_FILE);
+    const policy = serviceClient({
+      baseUrl: config.POLICY_URL,
+      token: config.HOLDPOINT_SERVICE_TOKEN,
+      timeoutMs: config.POLICY_TIMEOUT_MS,
+    });
+    return {
+      module: StagingModule,
+      imports: [
+        DatabaseModule.forRoot(config.DATABASE_URL, { max: config.DATABASE_POOL_MAX, applicationName: 'staging' }),
+        EventingModule.forRoot({ service: 'staging', config }),
+      ],
+      controllers: [OnPolicyDecided, OnToolStarted, OnToolExecuted, OnToolInDoubt, ApprovalsController],
+      providers: [
+        { provide: DEFAULT_EXPIRY, useValue: config.EXPIRES_AFTER_SECONDS },
+        { provide: PolicyQuestion, useValue: new PolicyQuestion(policy) },
+        { provide: FrozenCalls, inject: [DATABASE], useFactory: (db: Db) => new FrozenCalls(db) },
+        {
+          provide: FrozenContent,
+          inject: [DATABASE],
+          useFactory: (db: Db) => new FrozenContent(new Keyring(db, master)),
+        },
+        { provide: ExecutionNews, inject: [FrozenCalls], useFactory: (calls: FrozenCalls) => new ExecutionNews(calls) },
+        {
+          provide: Decisions,
+          inject: [DATABASE, FrozenCalls, FrozenContent, PolicyQuestion, Outbox, OutboxRelay],
+          useFactory: (...needs: ConstructorParameters<typeof Decisions>) => new Decisions(...needs),
+        },
+        {
+          provide: ExpirySweeper,
+          inject: [DATABASE, FrozenCalls, Outbox, OutboxRelay],
+          useFactory: (db: Db, calls: FrozenCalls, outbox: Outbox, relay: OutboxRelay) =>
+            new ExpirySweeper(db, calls, outbox, relay, config.EXPIRY_SWEEP_MS),
+        },
+      ],
+    };
+  }
+}

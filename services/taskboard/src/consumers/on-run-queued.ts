@@ -1,0 +1,14 @@
+import type { HoldpointEvent } from '@holdpoint/contracts';
+import { type EventContext, OnEvent } from '@holdpoint/eventing';
+import { Controller } from '@nestjs/common';
+import { Board } from '../board.js';
+
+@Controller()
+export class OnRunQueued {
+  constructor(private readonly board: Board) {}
+
+  @OnEvent('run.queued.>')
+  async handle(event: HoldpointEvent<'run.queued'>, ctx: EventContext): Promise<void> {
+    if (event.data.taskId !== undefined) await ctx.once((tx) => this.board.follow(tx, event));
+  }
+}

@@ -1,0 +1,35 @@
+import type { HoldpointEvent } from '@holdpoint/contracts';
+import type { Kysely, Transaction } from 'kysely';
+import type { Approval } from '../domain/wake-up.js';
+import type { Database } from './schema.js';
+
+export class Approvals {
+  constructor(private readonly db: Kysely<Database>) {}
+
+  async add(tx: Transaction<Database>, event: HoldpointEvent<'approval.decided'>): Promise<void> {
+    const { number, by } = event.data;
+    await tx
+      .insertInto('approvals')
+      .values({
+        call_id: event.subject,
+        space_id: event.spaceid,
+        number,
+        by_kind: by?.kind ?? null,
+        by_id: by?.id ?? null,
+      })
+      .onConflict((oc) => oc.doNothing())
+      .execute();
+  }
+
+  async find(spaceId: string, callId: string): Promise<Approval | null> {
+    const row = await this.db
+      .selectFrom('approvals')
+      .selectAll()
+      .where('call_id', '=', callId)
+      .where('space_id', '=', spaceId)
+      .executeTakeFirst();
+    if (row === undefined) return null;
+    const by = row.by_kind === null || row.by_id === null ? null : { kind: row.by_kind, id: row.by_id };
+    return { number: row.number, by };
+  }
+}
