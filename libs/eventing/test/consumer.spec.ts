@@ -233,7 +233,6 @@ describe('poison', () => {
     const event = taskCancelled('t9');
     const send = (subject: string, body: string | Uint8Array) => taskboard.js.publish(subject, body);
     await send('task.cancelled.acme.t9', 'no json');
-    await send('task.cancelled.acme.t9', '');
     await send('task.cancelled.acme.t9', Uint8Array.from([0x22, 0xff, 0x22]));
     await send('task.cancelled.acme.t9', JSON.stringify({ ...event, extra: 1 }));
     await send('task.cancelled.acme.t9', JSON.stringify({ ...event, dataschema: 'urn:holdpoint:event:task.cancelled:9' }));
@@ -246,7 +245,7 @@ describe('poison', () => {
     await settled();
     expect(handled).toEqual([good.id]);
     const dead = await deadLetters.list(world.db);
-    expect(dead.map((l) => [l.attempts, l.replayable])).toEqual(Array(8).fill([1, true]));
+    expect(dead.map((l) => [l.attempts, l.replayable])).toEqual(Array(7).fill([1, true]));
     await world.superuser.deleteFrom('dead_letters').execute();
   });
 

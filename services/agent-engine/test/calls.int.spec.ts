@@ -1,47 +1,46 @@
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { EventData, HoldpointEvent, PolicyCheckReply, Verdict } from '@holdpoint/contracts';
-import { newEvent, type Stored } from '@holdpoint/eventing';
+import type { EventData, PolicyCheckReply, Verdict } from '@holdpoint/contracts';
+import type { Stored } from '@holdpoint/eventing';
 import { eventually } from '@holdpoint/testing';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startEngine, type TestEngine } from './engine.js';
+import { approvalOf, verdictOn } from './events.js';
+import { play, scriptOf } from './script.js';
 
 // Charter section 6, the engine's rows, with policy and staging played by the test under their own accounts.
-
-const call = (tool: string, args: string, text = '') =>
-  `      - text: "${text}"\n        calls: [{ tool: ${JSON.stringify(tool)}, arguments: '${args.replaceAll("'", "''")}' }]\n`;
-const script = (turns: Record<string, string>) =>
-  `scripts:\n${Object.entries(turns)
-    .map(([when, turn]) => `  - when: '^${when}$'\n    turns:\n${turn}      - text: finished\n`)
-    .join('')}`;
 
 describe('a call, row by row', () => {
   let engine: TestEngine;
   let answer: Partial<PolicyCheckReply> | null = {};
+  let asked = 0;
 
   beforeAll(async () => {
     engine = await startEngine({
-      policy: () => answer,
+      policy: () => {
+        asked += 1;
+        return answer;
+      },
       env: {
         VERDICT_TIMEOUT_MS: '400',
         STAGED_TIMEOUT_MS: '300',
         EXECUTION_LEASE_MS: '1000',
         APPROVAL_LAPSE_MS: '3600000',
       },
-      script: script({
-        write: call('FileRW', '{"action":"write","path":"a.txt","content":"hello"}'),
-        'write two': call('FileRW', '{"action":"write","path":"two.txt","content":"hello"}'),
-        read: call('FileRW', '{"action":"read","path":"given.txt"}'),
-        'read nothing': call('FileRW', '{"action":"read","path":"absent.txt"}'),
-        unknown: call('Bomb', '{"action":"go"}'),
-        twice: call('FileRW', '{"action":"read","path":"a","path":"b"}'),
-        unfit: call('FileRW', '{"action":"read"}'),
-        late: call('FileRW', '{"action":"write","path":"late.txt","content":"hello"}'),
-        frozen: call('FileRW', '{"action":"write","path":"frozen.txt","content":"exactly this"}'),
-        'frozen lapsed': call('FileRW', '{"action":"write","path":"lapsed.txt","content":"x"}'),
-        'frozen denied': call('FileRW', '{"action":"write","path":"denied.txt","content":"x"}'),
-        'frozen changed': call('FileRW', '{"action":"write","path":"changed.txt","content":"x"}'),
+      script: scriptOf({
+        write: play('FileRW', '{"action":"write","path":"a.txt","content":"hello"}'),
+        'write two': play('FileRW', '{"action":"write","path":"two.txt","content":"hello"}'),
+        read: play('FileRW', '{"action":"read","path":"given.txt"}'),
+        'read nothing': play('FileRW', '{"action":"read","path":"absent.txt"}'),
+        unknown: play('Bomb', '{"action":"go"}'),
+        twice: play('FileRW', '{"action":"read","path":"a","path":"b"}'),
+        unfit: play('FileRW', '{"action":"read"}'),
+        late: play('FileRW', '{"action":"write","path":"late.txt","content":"hello"}'),
+        frozen: play('FileRW', '{"action":"write","path":"frozen.txt","content":"exactly this"}'),
+        'frozen lapsed': play('FileRW', '{"action":"write","path":"lapsed.txt","content":"x"}'),
+        'frozen denied': play('FileRW', '{"action":"write","path":"denied.txt","content":"x"}'),
+        'frozen changed': play('FileRW', '{"action":"write","path":"changed.txt","content":"x"}'),
       }),
     });
     await writeFile(join(engine.workspace, 'given.txt'), 'what stands there');
@@ -210,68 +209,12 @@ describe('a call, row by row', () => {
     const { callId, proposal } = await proposed('frozen');
     await decide(proposal, 'approve');
     answer = null;
+    asked = 0;
     await release(proposal);
-    await eventually(
-      async () =>
-        (
-          await engine.db
-            .selectFrom('dead_letters' as 'runs')
-            .select('run_id')
-            .execute()
-            .catch(() => [])
-        ).length === 0,
-    );
+    await eventually(() => asked > 1, { what: 'policy to be asked more than once' });
     expect(await engine.reader.last('tool.started', 'acme', callId)).toBeNull();
     answer = {};
     expect((await outcome(callId)).event.data.status).toBe('Ok');
+    expect(await engine.deadLetters()).toBe(0);
   });
-
-  it('a restart between proposal and verdict loses no call: the run is interrupted and the proposal given up', async () => {
-    const { runId, callId } = await proposed('late');
-    await engine.stored('tool.abandoned', callId);
-    await engine.restart();
-    expect((await engine.ended(runId)).state).toMatch(/ok|interrupted/);
-  });
-});
-
-function verdictOn(p: Stored<'tool.proposed'>, verdict: Verdict, more: Partial<EventData<'policy.decided'>>) {
-  return newEvent('policy.decided', {
-    ...address(p.event),
-    data: {
-      call: p.event.data.call,
-      verdict,
-      reason: 'rule',
-      rule: 'test',
-      policyVersion: 'v1',
-      mode: 'enforce',
-      flags: [],
-      proposalSeq: p.seq,
-      ...more,
-    },
-  });
-}
-
-function approvalOf(p: Stored<'tool.proposed'>, more: Partial<EventData<'approval.decided'>>) {
-  return newEvent('approval.decided', {
-    ...address(p.event),
-    data: {
-      call: p.event.data.call,
-      number: 1,
-      decision: 'approved',
-      by: { kind: 'person', id: 'ada' },
-      decidedAt: new Date().toISOString(),
-      reason: null,
-      cause: 'person',
-      policyVersion: 'v1',
-      frozen: p.event.data.frozen,
-      ...more,
-    },
-  });
-}
-
-const address = (e: HoldpointEvent) => ({
-  spaceId: e.spaceid,
-  entityId: e.subject,
-  callId: e.subject,
-  ...(e.runid === undefined ? {} : { runId: e.runid }),
 });

@@ -9,6 +9,7 @@ import { type Bus, connectBus, EventPublisher, JetStreamServer, type Stored, Str
 import { createService, openDatabase } from '@holdpoint/runtime';
 import { eventually, startBus, testDatabase } from '@holdpoint/testing';
 import type { INestApplication } from '@nestjs/common';
+import { sql } from 'kysely';
 import { AgentEngineModule } from '../src/agent-engine.module.js';
 import { engineConfig } from '../src/config.js';
 import type { Database } from '../src/store/schema.js';
@@ -89,7 +90,7 @@ export async function startEngine(options: EngineOptions) {
       config,
       strategy: (app) => app.get(JetStreamServer),
     });
-  let app: INestApplication = await start();
+  const app: INestApplication = await start();
 
   const connections: Bus[] = [];
   const connect = async (service: ServiceName) => {
@@ -114,9 +115,7 @@ export async function startEngine(options: EngineOptions) {
   };
 
   return {
-    get app() {
-      return app;
-    },
+    app,
     bus,
     db,
     home,
@@ -170,10 +169,9 @@ export async function startEngine(options: EngineOptions) {
         },
         { what: `${type} in the stream` },
       ),
-    restart: async () => {
-      await app.close();
-      app = await start();
-    },
+    /** Rows of poison; none may come of a dependency that is down. */
+    deadLetters: async () =>
+      (await sql<{ n: number }>`select count(*)::int as n from dead_letters`.execute(db)).rows[0]?.n,
     stop: async () => {
       await app.close();
       await Promise.all([...connections.map((c) => c.close()), db.destroy()]);

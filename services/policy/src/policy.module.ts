@@ -56,6 +56,8 @@ export class PolicyModule implements OnModuleInit {
     );
     if (mode === 'log-only') this.#log.warn('calls run whatever the rules say; the verdict is only recorded');
     if (!this.inspector.canRead)
-      this.#log.warn('HOLDPOINT_MASTER_KEY_FILE is not set: content cannot be inspected, so every call that may write is held');
+      this.#log.warn(
+        'HOLDPOINT_MASTER_KEY_FILE is not set: content cannot be inspected, so every call that may write is held',
+      );
   }
 }

@@ -61,10 +61,16 @@ const people = {
   services: [],
 };
 
+export interface Answer {
+  status: number;
+  body: Record<string, unknown>;
+}
+
 /** The taskboard on a bus and a database of its own, and the services around it as publishers only. */
 export class World {
   readonly #closers: (() => Promise<unknown>)[] = [];
   readonly #publishers = new Map<ServiceName, EventPublisher>();
+  app!: INestApplication;
   url = '';
 
   private constructor(
@@ -91,6 +97,7 @@ export class World {
       HOLDPOINT_SERVICE_TOKEN: tokenOf('taskboard'),
       LOG_LEVEL: 'fatal',
       TASK_RETRY_BASE_MS: '1',
+      TASK_SCAN_MS: '50',
       ...settings,
     };
     const hub = await connectBus({ servers: bus.url, ...bus.credentials('hub'), name: 'hub', apiPrefix: '$JS.API' });
@@ -103,7 +110,8 @@ export class World {
       () => db.destroy(),
       () => hub.close(),
     );
-    world.url = await (await world.instance()).getUrl();
+    world.app = await world.instance();
+    world.url = await world.app.getUrl();
     return world;
   }
 
@@ -156,20 +164,20 @@ export class World {
     }
   }
 
-  async get(path: string, person = 'ann'): Promise<{ status: number; body: Record<string, unknown> }> {
+  get(path: string, person = 'ann'): Promise<Answer> {
     return this.#ask('GET', path, person);
   }
 
-  async post(path: string, person = 'ann'): Promise<{ status: number; body: Record<string, unknown> }> {
+  post(path: string, person = 'ann'): Promise<Answer> {
     return this.#ask('POST', path, person);
   }
 
-  async #ask(method: string, path: string, person: string) {
+  async #ask(method: string, path: string, person: string): Promise<Answer> {
     const answer = await fetch(`${this.url}${path}`, {
       method,
       headers: { authorization: `Bearer ${tokenOf(person)}` },
     });
-    return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
+    return { status: answer.status, body: (await answer.json()) as Answer['body'] };
   }
 }
 

@@ -198,8 +198,11 @@ describe('offered → accepted → running → done', () => {
     await world.publish(stranger.queued);
     await world.publish(runOf(event).queued);
     await inState(event.subject, 'accepted');
-    const letters = await sql<{ last_error: string }>`SELECT last_error FROM dead_letters`.execute(world.db);
-    expect(letters.rows).toEqual([{ last_error: expect.stringContaining('does not have') }]);
+    await eventually(async () => {
+      const letters = await sql<{ last_error: string }>`SELECT last_error FROM dead_letters`.execute(world.db);
+      expect(letters.rows).toEqual([{ last_error: expect.stringContaining('does not have') }]);
+      return true;
+    });
   });
 });
 

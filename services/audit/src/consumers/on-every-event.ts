@@ -1,11 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Bus, consumeBatches } from '@holdpoint/eventing';
+import { Bus, consumeBatches, type RawMessage } from '@holdpoint/eventing';
 import { DATABASE, isInfrastructureFault, registerHealth } from '@holdpoint/runtime';
 import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { type Kysely, sql } from 'kysely';
 import { type AuditConfig, CONFIG } from '../config.js';
 import { LogHalted, LogKeeper } from '../log/log-keeper.js';
 import { CONSUMER, hasBrokerHeaders, Stream } from '../log/stream.js';
+import type { StreamMessage } from '../log/log-writer.js';
 import type { Database } from '../store/schema.js';
 
 /**
@@ -102,7 +103,7 @@ export class OnEveryEvent implements OnApplicationBootstrap, OnModuleDestroy {
       { bus: this.bus, consumer: CONSUMER, max: this.config.AUDIT_BATCH_MAX },
       async (batch) => {
         try {
-          await keeper.take(batch.map(({ headers, ...m }) => ({ ...m, brokerHeaders: hasBrokerHeaders(headers) })));
+          await keeper.take(await Promise.all(batch.map((m) => this.#judge(m))));
         } catch (err) {
           end.reject(err);
           throw err;
@@ -116,6 +117,12 @@ export class OnEveryEvent implements OnApplicationBootstrap, OnModuleDestroy {
       clearInterval(watch);
       await consumer.stop();
     }
+  }
+
+  /** The broker's headers are also on what was fetched by sequence; how the stream holds the message decides. */
+  async #judge({ headers, ...message }: RawMessage): Promise<StreamMessage> {
+    if (!hasBrokerHeaders(headers)) return { ...message, brokerHeaders: false };
+    return { ...message, brokerHeaders: (await this.stream.at(message.seq))?.brokerHeaders ?? true };
   }
 
   #failed(err: unknown): void {

@@ -13,7 +13,7 @@ export interface StreamState {
   handedOut: number;
 }
 
-type Headers = Iterable<[string, string[]]> | undefined;
+export type Headers = Iterable<[string, string[]]> | undefined;
 const BROKER_HEADERS = ['nats-stream', 'nats-subject'];
 
 /** Whether a stored message bears headers that only the broker writes (charter, section 2), beyond the `own` ones of a Direct Get. */

@@ -1,13 +1,5 @@
 import type { HoldpointEvent } from '@holdpoint/contracts';
-import {
-  Discard,
-  type EventContext,
-  OnEvent,
-  Outbox,
-  OutboxRelay,
-  type Stored,
-  StreamReader,
-} from '@holdpoint/eventing';
+import { Discard, type EventContext, OnEvent, Outbox, type Stored, StreamReader } from '@holdpoint/eventing';
 import { ContentDestroyed } from '@holdpoint/runtime';
 import { Controller, Inject, Logger } from '@nestjs/common';
 import { DEFAULT_EXPIRY } from '../config.js';

@@ -6,8 +6,8 @@ import { wakeUpAfterExecution } from '../domain/wake-up.js';
 import { Scanner } from '../scanner.js';
 import { Approvals } from '../store/approvals.js';
 
-const APPROVAL_WAIT_MS = 250;
-const MOST_WAITS = 20;
+const APPROVAL_WAIT_MS = 100;
+const MOST_WAITS = 30;
 
 @Controller()
 export class OnToolExecuted {

@@ -1,0 +1,244 @@
+import type { AddressInfo } from 'node:net';
+import { createServer, type Server } from 'node:net';
+import { newEvent, newId } from '@holdpoint/eventing';
+import { eventually } from '@holdpoint/testing';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sql } from 'kysely';
+import { startEngine, type TestEngine } from './engine.js';
+import { approvalOf, verdictOn } from './events.js';
+import { play, scriptOf, turn } from './script.js';
+
+// Charter section 7, the engine's rows, and the ends of a call that nobody knows.
+
+const mail = '{"action":"send","to":["a@example.test"],"subject":"s","body":"b"}';
+
+/** Takes a mail to its last byte and never answers: what then happened to it nobody can tell. */
+function silentSmtp(): Promise<Server> {
+  const server = createServer((socket) => {
+    let data = false;
+    socket.on('error', () => undefined);
+    socket.write('220 silent\r\n');
+    socket.on('data', (chunk) => {
+      if (data) return;
+      for (const line of chunk.toString().split('\r\n').filter(Boolean)) {
+        if (/^DATA/i.test(line)) {
+          data = true;
+          socket.write('354 go on\r\n');
+        } else socket.write('250 ok\r\n');
+      }
+    });
+  });
+  return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
+}
+
+describe('runs and unknown ends', () => {
+  let engine: TestEngine;
+  let smtp: Server;
+
+  beforeAll(async () => {
+    smtp = await silentSmtp();
+    engine = await startEngine({
+      script: scriptOf({
+        hello: '      - text: hello yourself\n',
+        slow: turn([], { waitMs: 20_000 }),
+        waits: play('FileRW', '{"action":"write","path":"w.txt","content":"x"}'),
+        sends: play('Mail', mail),
+        'Your action .*': '      - text: I heard.\n',
+      }),
+      env: {
+        VERDICT_TIMEOUT_MS: '20000',
+        STAGED_TIMEOUT_MS: '1',
+        RUN_LOST_AFTER_MS: '10000',
+        EXECUTION_LEASE_MS: '1000',
+        MAIL_SMTP_URL: `smtp://127.0.0.1:${(smtp.address() as AddressInfo).port}`,
+        MAIL_TIMEOUT_MS: '1000',
+      },
+    });
+  });
+  afterAll(async () => {
+    await engine.stop();
+    smtp.close();
+  });
+
+  const conversation = async () => (await engine.ended(await engine.run('hello'))).conversationId;
+  const runsOf = (taskId: string) => engine.db.selectFrom('runs').selectAll().where('task_id', '=', taskId).execute();
+  const ready = (taskId: string, conversationId: string, attempt: number) =>
+    engine.as.taskboard.publish(
+      newEvent('task.ready', {
+        spaceId: 'acme',
+        entityId: taskId,
+        data: {
+          attempt,
+          leaseUntil: new Date(Date.now() + 60_000).toISOString(),
+          work: {
+            conversationId,
+            agent: 'helper',
+            principal: { kind: 'person', id: 'ada' },
+            wakeUp: {
+              callId: newId(),
+              number: 7,
+              tool: 'Mail',
+              action: 'send',
+              outcome: 'rejected',
+              status: null,
+              settled: false,
+              reasonCode: null,
+              by: { kind: 'person', id: 'ben' },
+              result: null,
+              reason: null,
+            },
+          },
+        },
+      }),
+    );
+
+  it('offered → accepted → running → done: the wake-up comes in its conversation, with task and source', async () => {
+    const conversationId = await conversation();
+    const taskId = `wake-${newId()}`;
+    await ready(taskId, conversationId, 1);
+    const [run] = await eventually(async () => {
+      const rows = await runsOf(taskId);
+      return rows[0]?.state === 'ok' ? rows : undefined;
+    });
+    expect(run).toMatchObject({ conversation_id: conversationId, source: 'task', attempt: 1 });
+    const completed = await engine.stored('run.completed', run?.run_id ?? '');
+    expect(completed.event.data).toMatchObject({ taskId, attempt: 1, source: 'task', status: 'ok' });
+    const { body } = await engine.ask('GET', `/v1/conversations/${conversationId}`);
+    expect(JSON.stringify(body)).toContain('(acme#7) was rejected by a person');
+  });
+
+  it('offered → accepted: one run a task and attempt, however often it is offered', async () => {
+    const conversationId = await conversation();
+    const taskId = `wake-${newId()}`;
+    await ready(taskId, conversationId, 1);
+    await ready(taskId, conversationId, 1);
+    await ready(taskId, conversationId, 2);
+    const rows = await eventually(async () => {
+      const found = await runsOf(taskId);
+      return found.length >= 2 && found.every((r) => r.state === 'ok') ? found : undefined;
+    });
+    expect(rows.map((r) => r.attempt).sort()).toEqual([1, 2]);
+  });
+
+  it('accepted: a run waits while its conversation is busy', async () => {
+    const conversationId = await conversation();
+    const busy = await engine.run('waits', conversationId);
+    const [callId] = await engine.calls(busy);
+    const waiting = await engine.run('hello', conversationId);
+    const proposal = await engine.stored('tool.proposed', callId as string);
+    expect((await engine.ask('GET', `/v1/runs/${waiting}`)).body['state']).toBe('queued');
+    await engine.as.policy.publish(verdictOn(proposal, 'deny'));
+    const first = await engine.ended(busy);
+    await engine.ended(waiting);
+    expect(first.state).toBe('ok');
+    const started = await engine.stored('run.started', waiting);
+    expect(started.seq).toBeGreaterThan((await engine.stored('tool.executed', callId as string)).seq);
+  });
+
+  it('running → interrupted: a lost engine’s run, its proposal given up, its round answered', async () => {
+    const runId = await engine.run('waits');
+    const [callId] = await engine.calls(runId);
+    const proposal = await engine.stored('tool.proposed', callId as string);
+    await sql`update runs set engine = 'gone', heartbeat_at = to_timestamp(0) where run_id = ${runId}`.execute(
+      engine.db,
+    );
+    expect(await engine.ended(runId)).toMatchObject({ state: 'interrupted', reason: 'engine-lost' });
+    expect((await engine.stored('tool.abandoned', callId as string)).event.data.reason).toBe('engine-lost');
+    await engine.as.policy.publish(verdictOn(proposal, 'auto'));
+    const next = await engine.run('hello', proposal.event.data.call.conversationId);
+    expect((await engine.ended(next)).state).toBe('ok');
+    expect(await engine.reader.last('tool.started', 'acme', callId as string)).toBeNull();
+  });
+
+  it('unfinished → cancelled: the running run of a cancelled task is cancelled, its open call given up without an execution', async () => {
+    const conversationId = await conversation();
+    const runId = await engine.run('waits', conversationId);
+    const [callId] = await engine.calls(runId);
+    await engine.stored('tool.proposed', callId as string);
+    const taskId = newId();
+    await sql`update runs set task_id = ${taskId}, attempt = 1 where run_id = ${runId}`.execute(engine.db);
+    await engine.as.taskboard.publish(
+      newEvent('task.cancelled', {
+        spaceId: 'acme',
+        entityId: taskId,
+        data: { by: { kind: 'person', id: 'ada' }, reason: 'no longer needed', runId },
+      }),
+    );
+    expect((await engine.ended(runId)).state).toBe('cancelled');
+    expect((await engine.stored('tool.abandoned', callId as string)).event.data.reason).toBe('cancelled');
+    expect(await engine.reader.last('tool.executed', 'acme', callId as string)).toBeNull();
+  });
+
+  const doubtful = async () => {
+    const runId = await engine.run('sends');
+    const [callId] = await engine.calls(runId);
+    const proposal = await engine.stored('tool.proposed', callId as string);
+    await engine.as.policy.publish(verdictOn(proposal, 'approve'));
+    await engine.as.staging.publish(approvalOf(proposal));
+    await engine.stored('tool.in-doubt', callId as string);
+    return callId as string;
+  };
+
+  it('executing → in-doubt: the tool answered unknown; it is listed', async () => {
+    const callId = await doubtful();
+    expect((await engine.stored('tool.in-doubt', callId)).event.data.reason).toBe('tool-answered-unknown');
+    const { body } = await engine.ask('GET', '/v1/doubts');
+    expect(body['items']).toContainEqual(expect.objectContaining({ callId, held: true, tool: 'Mail', action: 'send' }));
+  });
+
+  it.each([
+    [true, 'Ok'],
+    [false, 'Error'],
+  ])('in-doubt → closed: a person says happened = %s', async (happened, status) => {
+    const callId = await doubtful();
+    const settled = await engine.ask('POST', `/v1/calls/${callId}/settle`, { happened });
+    expect(settled).toEqual({ status: 200, body: { callId, status } });
+    const executed = await engine.stored('tool.executed', callId);
+    expect(executed.event.data).toMatchObject({ status, settledBy: { kind: 'person', id: 'ada' }, held: true });
+    const again = await engine.ask('POST', `/v1/calls/${callId}/settle`, { happened });
+    expect(again).toMatchObject({ status: 409, body: { code: 'engine.call-not-in-doubt', state: 'closed' } });
+  });
+
+  it('executing → in-doubt: lease and tool time-out lapsed', async () => {
+    const runId = await engine.run('waits');
+    const [callId] = await engine.calls(runId);
+    const { event } = await engine.stored('tool.proposed', callId as string);
+    await engine.db
+      .insertInto('executions')
+      .values({
+        call_id: callId as string,
+        space_id: 'acme',
+        run_id: runId,
+        ref: JSON.stringify(event.data.call),
+        held: false,
+        state: 'executing',
+        attempt: 1,
+        fence: 'of a process that is gone',
+        lease_until: sql<Date>`clock_timestamp() - interval '2 seconds'`,
+        timeout_ms: 1000,
+        doubt_reason: null,
+      })
+      .execute();
+    const doubt = await engine.stored('tool.in-doubt', callId as string);
+    expect(doubt.event.data).toMatchObject({ reason: 'lease-lapsed', attempt: 1 });
+  });
+
+  it('a claim never goes back, whoever asks the table', async () => {
+    const callId = await doubtful();
+    await expect(
+      sql`update executions set state = 'executing', doubt_reason = null where call_id = ${callId}`.execute(engine.db),
+    ).rejects.toThrow(/cannot go from in-doubt to executing/);
+    await expect(sql`delete from executions where call_id = ${callId}`.execute(engine.db)).rejects.toThrow(
+      /permission denied/,
+    );
+  });
+
+  it('unknown ids are 404, malformed bodies 400 with the field, for agents, runs, conversations and calls', async () => {
+    expect((await engine.ask('GET', `/v1/runs/${newId()}`)).status).toBe(404);
+    expect((await engine.ask('GET', `/v1/conversations/${newId()}`)).status).toBe(404);
+    expect((await engine.ask('POST', '/v1/agents/nobody/runs', { prompt: 'x' })).status).toBe(404);
+    expect((await engine.ask('POST', `/v1/calls/${newId()}/settle`, { happened: true })).status).toBe(404);
+    const bad = await engine.ask('POST', '/v1/agents/helper/runs', { prompt: 7 });
+    expect(bad).toMatchObject({ status: 400, body: { errors: [{ field: 'prompt' }] } });
+  });
+});
