@@ -23,7 +23,12 @@ const stop = async () => {
 };
 process.once('SIGINT', () => void stop().then(() => process.exit(130)));
 try {
-  const counts = await playStory({ home, urls: stack.urls, people: stack.people, decide: values.yes ? 'alone' : 'person' });
+  const counts = await playStory({
+    home,
+    urls: stack.urls,
+    people: stack.people,
+    decide: values.yes ? 'alone' : 'person',
+  });
   console.log(JSON.stringify(counts));
 } catch (error) {
   console.error(`\nThe story went wrong: ${error instanceof Error ? error.message : String(error)}`);

@@ -70,8 +70,14 @@ export async function playStory(stage: Stage) {
   const engine = as('ada', stage.urls.engine);
   const { turns } = await engine.get(`/v1/conversations/${first.conversationId}`, conversationView);
   const heard = turns.filter((t) => t.role === 'user').map((t) => t.text);
-  assert.ok(heard.some((t) => t.includes('was approved and executed')), 'the agent heard of the approval');
-  assert.ok(heard.some((t) => t.includes('was rejected') && t.includes('We stay subscribed.')), 'and of the rejection, with its reason');
+  assert.ok(
+    heard.some((t) => t.includes('was approved and executed')),
+    'the agent heard of the approval',
+  );
+  assert.ok(
+    heard.some((t) => t.includes('was rejected') && t.includes('We stay subscribed.')),
+    'and of the rejection, with its reason',
+  );
   say('The agent was woken twice, in the same conversation:');
   for (const t of turns) show(`${t.role.padEnd(9)} ${printable(t.text)}`);
 
@@ -126,7 +132,12 @@ async function onlyPending(staging: Api): Promise<ApprovalView> {
   return staging.get(`/v1/approvals/${items[0]?.id}`, approvalView);
 }
 
-async function decide(stage: Stage, call: ApprovalView, decision: 'approve' | 'reject', reason?: string): Promise<void> {
+async function decide(
+  stage: Stage,
+  call: ApprovalView,
+  decision: 'approve' | 'reject',
+  reason?: string,
+): Promise<void> {
   const ref = `${call.spaceId}#${call.number}`;
   const command = [decision, ref, ...(reason === undefined ? [] : ['--reason', reason])];
   if (stage.decide === 'person') {

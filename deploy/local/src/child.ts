@@ -9,6 +9,8 @@ import { logTail, openLog } from './log-file.js';
 import { REPOSITORY } from './repository.js';
 import { forget, record } from './run-records.js';
 
+/** Compiled code of the dependencies, which are most of what a service loads: about halves its start. */
+const COMPILE_CACHE = join(REPOSITORY, 'node_modules', '.cache', 'node');
 const FIRST_DELAY_MS = 200;
 const LONGEST_DELAY_MS = 10_000;
 /** One that has run for so long and then ends is not in a crash loop. */
@@ -37,7 +39,7 @@ async function spawnChild({
   const log = openLog(join(home.logs, `${name}.log`));
   const child = spawn(process.execPath, ['--enable-source-maps', script], {
     cwd: REPOSITORY,
-    env: { ...process.env, ...env },
+    env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...process.env, ...env },
     stdio: ['ignore', log, log, 'ipc'],
     detached: true,
   });

@@ -1,5 +1,5 @@
 import { endProcess, isRunning, type ProcessIdentity } from '@holdpoint/provision';
-import { record, recorded } from './run-records.js';
+import { forget, record, recorded } from './run-records.js';
 
 interface Guarded {
   identity: ProcessIdentity;
@@ -17,8 +17,12 @@ export async function guard(runDir: string, name: string, start: () => Promise<G
   const stop = async () => {
     if (stopping) return;
     stopping = true;
-    await server?.stop();
-    if (server) process.exit(0);
+    if (server) await end(server);
+  };
+  const end = async (running: Guarded) => {
+    await running.stop();
+    await forget(runDir, name);
+    process.exit(0);
   };
   process.on('disconnect', () => void stop());
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => void stop());
@@ -27,10 +31,7 @@ export async function guard(runDir: string, name: string, start: () => Promise<G
   if (left && isRunning(left)) await endProcess(left, 'SIGINT', 30_000);
   server = await start();
   await record(runDir, name, server.identity);
-  if (stopping) {
-    await server.stop();
-    process.exit(0);
-  }
+  if (stopping) await end(server);
   process.send?.('ready');
   await server.exited;
   if (!stopping) {

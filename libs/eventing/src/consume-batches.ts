@@ -1,10 +1,10 @@
 import { STREAM } from '@holdpoint/contracts';
-import { AckPolicy, type ConsumerMessages, type JsMsg } from '@nats-io/jetstream';
+import { AckPolicy, type JsMsg } from '@nats-io/jetstream';
 import { Logger } from '@nestjs/common';
 import { Bus } from './bus.js';
-import { PULL } from './consumer-loop.js';
 import { explain } from './dead-letters.js';
 import { Backoff, Bell, pauseFor } from './pause.js';
+import { pull } from './pull.js';
 import type { RawMessage } from './stored.js';
 import { StreamReader } from './stream-reader.js';
 
@@ -54,7 +54,6 @@ class BatchLoop implements BatchConsumer {
   #queue: InHand[] = [];
   /** Everything below was put in the queue, in order. */
   #next = 0;
-  #messages: ConsumerMessages | undefined;
   #trouble: string | undefined = 'not connected yet';
 
   constructor(
@@ -70,7 +69,6 @@ class BatchLoop implements BatchConsumer {
     this.#stopping.abort();
     this.#filled.ring();
     this.#room.ring();
-    await this.#messages?.close();
     await this.#running;
   }
 
@@ -98,12 +96,10 @@ class BatchLoop implements BatchConsumer {
       throw new Error(`${this.options.consumer} must acknowledge all up to a message; provision it anew`);
     // Below the floor `onBatch` has resolved; what is above, and was handed out before, will be fetched.
     this.#next = Math.max(this.#next, ack_floor.stream_seq + 1);
-    this.#messages = await consumer.consume({ max_messages: this.#max, ...PULL });
-    if (signal.aborted) this.#messages.stop();
     this.#trouble = undefined;
-    for await (const message of this.#messages) {
-      if (signal.aborted) break;
-      await this.#take(message, signal);
+    while (!signal.aborted) {
+      while (this.#queue.length >= this.#max && !signal.aborted) await this.#room.heard(Number.POSITIVE_INFINITY);
+      for await (const message of pull(consumer, this.#max, signal)) await this.#take(message, signal);
     }
   }
 
@@ -112,8 +108,7 @@ class BatchLoop implements BatchConsumer {
     const { seq, subject, time, data, headers } = message;
     if (seq < this.#next) return;
     await this.#fetchUpTo(seq, signal);
-    if (signal.aborted) return;
-    await this.#put({ seq, subject, time, bytes: data, headers, message }, signal);
+    if (!signal.aborted) this.#put({ seq, subject, time, bytes: data, headers, message });
   }
 
   /**
@@ -133,14 +128,12 @@ class BatchLoop implements BatchConsumer {
       }
       if (found.seq > this.#next)
         this.#log.error(`the stream no longer holds events ${this.#next} to ${Math.min(found.seq, seq) - 1}`);
-      if (found.seq < seq) await this.#put(found, signal);
+      if (found.seq < seq) this.#put(found);
       else this.#next = seq;
     }
   }
 
-  async #put(message: InHand, signal: AbortSignal): Promise<void> {
-    // Not asking for the next message is what stops the pulling.
-    while (this.#queue.length >= this.#max && !signal.aborted) await this.#room.heard(Number.POSITIVE_INFINITY);
+  #put(message: InHand): void {
     this.#queue.push(message);
     this.#next = message.seq + 1;
     this.#filled.ring();

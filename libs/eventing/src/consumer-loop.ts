@@ -1,18 +1,17 @@
 import { STREAM } from '@holdpoint/contracts';
-import type { ConsumerMessages, JsMsg } from '@nats-io/jetstream';
+import type { JsMsg } from '@nats-io/jetstream';
 import { Logger } from '@nestjs/common';
 import { Bus } from './bus.js';
 import { explain } from './dead-letters.js';
 import type { Verdict } from './deliver.js';
-import { Backoff, pauseFor } from './pause.js';
-
-/** Short, so that a server which lost our request is noticed within seconds. */
-export const PULL = { expires: 6_000, idle_heartbeat: 2_000 };
+import { Backoff, Bell, pauseFor } from './pause.js';
+import { pull } from './pull.js';
+import { Slots } from './slots.js';
 
 export interface ConsumerLoopOptions {
   bus: Bus;
   consumer: string;
-  /** Messages in hand at once. */
+  /** Messages being handled at once; up to as many again wait their turn. */
   concurrency: number;
   deliver: (message: JsMsg) => Promise<Verdict>;
 }
@@ -27,23 +26,26 @@ export class ConsumerLoop {
   readonly #inHand = new Map<JsMsg, Promise<void>>();
   /** The last delivery of each entity in hand; resolves to how long the next has to wait when it failed. */
   readonly #lanes = new Map<string, Promise<number | undefined>>();
+  readonly #slots: Slots;
+  readonly #handled = new Bell();
   readonly #stopping = new AbortController();
   readonly #backoff = new Backoff();
   #pausedUntil = 0;
-  #messages: ConsumerMessages | undefined;
   #consuming = false;
   #running: Promise<void> | undefined;
 
-  constructor(private readonly options: ConsumerLoopOptions) {}
+  constructor(private readonly options: ConsumerLoopOptions) {
+    this.#slots = new Slots(options.concurrency);
+  }
 
   start(): void {
     this.#running ??= this.#run();
   }
 
-  /** Resolves when what is in hand is handled; messages that were not begun are given back. */
+  /** Resolves when what was begun is handled; the other messages in hand are given back. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    await this.#messages?.close();
+    this.#handled.ring();
     await this.#running;
   }
 
@@ -59,70 +61,70 @@ export class ConsumerLoop {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       try {
-        await this.#consume();
+        await this.#consume(signal);
       } catch (err) {
-        this.#log.warn(`${this.options.consumer} is not being consumed: ${explain(err)}`);
+        this.#consuming = false;
+        this.#log.warn(`${this.consumer} is not being consumed: ${explain(err)}`);
+        await pauseFor(1_000, signal);
       }
-      this.#consuming = false;
-      if (!signal.aborted) await pauseFor(1_000, signal);
     }
     await Promise.all(this.#inHand.values());
   }
 
-  async #consume(): Promise<void> {
-    const { bus, consumer, concurrency } = this.options;
-    const pulled = await bus.js.consumers.get(STREAM, consumer);
-    const { ack_wait = 30e9 } = (await pulled.info(true)).config;
-    this.#messages = await pulled.consume({ max_messages: concurrency, ...PULL });
-    if (this.#stopping.signal.aborted) this.#messages.stop();
+  async #consume(signal: AbortSignal): Promise<void> {
+    const { bus, concurrency } = this.options;
+    const consumer = await bus.js.consumers.get(STREAM, this.consumer);
+    const { ack_wait = 30e9 } = (await consumer.info(true)).config;
     this.#consuming = true;
-    // Work in hand is not handed out again, however long it takes.
+    // What is in hand is not handed out again, however long it takes.
     const keepAlive = setInterval(() => {
       for (const message of this.#inHand.keys()) answer(() => message.working());
     }, ack_wait / 3e6);
     try {
-      // Not asking for the next message is what stops the pulling.
-      for await (const message of this.#messages) await this.#dispatch(message);
-      await Promise.all(this.#inHand.values());
+      while (!signal.aborted) {
+        await pauseFor(this.#pauseLeft(), signal);
+        while (this.#inHand.size >= concurrency && !signal.aborted) await this.#handled.heard(Number.POSITIVE_INFINITY);
+        for await (const message of pull(consumer, concurrency, signal)) this.#take(message);
+      }
     } finally {
-      clearInterval(keepAlive);
+      // The keep-alive outlasts a lost connection: the same consumer is taken up again.
+      if (signal.aborted) void Promise.all(this.#inHand.values()).then(() => clearInterval(keepAlive));
+      else clearInterval(keepAlive);
     }
   }
 
-  async #dispatch(message: JsMsg): Promise<void> {
-    const { signal } = this.#stopping;
-    while (!signal.aborted && performance.now() < this.#pausedUntil)
-      await pauseFor(this.#pausedUntil - performance.now(), signal);
-    while (!signal.aborted && this.#inHand.size >= this.options.concurrency) await Promise.race(this.#inHand.values());
-    if (signal.aborted) return answer(() => message.nak());
-
+  #take(message: JsMsg): void {
     const entity = message.subject.split('.').slice(-2).join('.');
-    const before = this.#lanes.get(entity);
-    const after = this.#inTurn(message, before);
-    this.#lanes.set(entity, after);
+    const turn = this.#inTurn(message, this.#lanes.get(entity));
+    this.#lanes.set(entity, turn);
     this.#inHand.set(
       message,
-      after.then(() => {
+      turn.then(() => {
         this.#inHand.delete(message);
-        if (this.#lanes.get(entity) === after) this.#lanes.delete(entity);
+        if (this.#lanes.get(entity) === turn) this.#lanes.delete(entity);
+        this.#handled.ring();
       }),
     );
   }
 
   async #inTurn(message: JsMsg, before: Promise<number | undefined> | undefined): Promise<number | undefined> {
     const held = await before;
-    if (held !== undefined) {
-      answer(() => message.nak(held));
-      return held;
-    }
-    const verdict = await this.options.deliver(message);
+    const again = held ?? (await this.#slots.run(() => this.#deliver(message)));
+    if (again !== undefined) answer(() => message.nak(again));
+    return again;
+  }
+
+  /** Undefined when the message is done with, else after how many milliseconds it has to come again. */
+  async #deliver(message: JsMsg): Promise<number | undefined> {
+    const { bus, deliver } = this.options;
+    const { signal } = this.#stopping;
+    if (signal.aborted) return 0;
+    if (this.#pauseLeft() > 0) return this.#pauseLeft();
+    const verdict = await deliver(message);
     // Sent without a connection, the answer would be dropped and the message come again only after its time is up.
-    await this.options.bus.connected(this.#stopping.signal);
-    if (verdict.kind === 'retry' || verdict.kind === 'pause') {
-      const ms = Math.max(1, Math.ceil(verdict.kind === 'retry' ? verdict.ms : this.#pause()));
-      answer(() => message.nak(ms));
-      return ms;
-    }
+    await bus.connected(signal);
+    if (verdict.kind === 'retry') return Math.max(1, Math.ceil(verdict.ms));
+    if (verdict.kind === 'pause') return this.#pause();
     this.#backoff.reset();
     // No reason with `term`: servers before 2.10.4 ignore the whole answer then.
     answer(() => (verdict.kind === 'dead' ? message.term() : message.ack()));
@@ -131,9 +133,12 @@ export class ConsumerLoop {
 
   /** Stops the pulling for a while. Faults of one and the same outage count once. */
   #pause(): number {
-    const now = performance.now();
-    if (now >= this.#pausedUntil) this.#pausedUntil = now + this.#backoff.next();
-    return this.#pausedUntil - now;
+    if (this.#pauseLeft() === 0) this.#pausedUntil = performance.now() + this.#backoff.next();
+    return this.#pauseLeft();
+  }
+
+  #pauseLeft(): number {
+    return Math.max(0, Math.ceil(this.#pausedUntil - performance.now()));
   }
 }
 

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { connect as dial, createServer, type Server, type Socket } from 'node:net';
+import { createServer, connect as dial, type Server, type Socket } from 'node:net';
 import type { ServiceName } from '@holdpoint/contracts';
 import { openDatabase } from '@holdpoint/runtime';
 import { startBus, type TestBus, testDatabase } from '@holdpoint/testing';
 import { sql } from 'kysely';
+import type { AnyDatabase } from '../src/event-context.js';
 import {
   API_PREFIX,
   type Bus,
@@ -13,7 +14,6 @@ import {
   newEvent,
   StreamReader,
 } from '../src/index.js';
-import type { AnyDatabase } from '../src/event-context.js';
 
 export const SCHEMA = 'eventing_test';
 

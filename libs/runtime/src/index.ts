@@ -21,3 +21,4 @@ export { type ServiceClient, type ServiceClientOptions, serviceClient } from './
 export { createService, type ServiceOptions, type Transport } from './start/create-service.js';
 export { startService } from './start/start-service.js';
 export { unguardedRoutes } from './start/web-server.js';
+export { passed, type Step } from './steps.js';

@@ -171,8 +171,12 @@ describe.each(SERVICES)('%s', (service) => {
       const heard = clients[service].subscribe(subject, { max: 1, timeout: 5000 });
       await clients[service].flush();
       const owner = SERVICES.find((s) => topology[s].publishes.includes(`${subject.split('.')[0]}.>`));
-      await publish(owner as ServiceName, subject);
-      for await (const message of heard) expect(message.subject).toBe(subject);
+      const { seq } = await publish(owner as ServiceName, subject);
+      for await (const hint of heard) {
+        expect(hint.subject).toBe(subject);
+        expect(hint.headers?.get('Nats-Sequence')).toBe(String(seq));
+        expect(hint.string()).toBe('');
+      }
       expect(heard.getReceived()).toBe(1);
     }
   });

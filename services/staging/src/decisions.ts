@@ -1,26 +1,23 @@
 import type { DecisionRequest, Identity } from '@holdpoint/contracts';
-import { Outbox, OutboxRelay } from '@holdpoint/eventing';
-import { ContentDestroyed, requireRole } from '@holdpoint/runtime';
+import { ContentDestroyed } from '@holdpoint/runtime';
 import { Logger } from '@nestjs/common';
-import type { Kysely } from 'kysely';
-import { approvalDecided, boxOf, contextOf } from './facts.js';
+import { accessible } from './access.js';
+import { Closer } from './closer.js';
+import { boxOf, contextOf } from './facts.js';
 import { ContentDamaged, FrozenContent } from './frozen-content.js';
 import { PolicyQuestion } from './policy-question.js';
 import * as refusal from './refusals.js';
-import { type Closing, type FrozenCall, FrozenCalls } from './store/frozen-calls.js';
-import type { StagingDatabase } from './store/schema.js';
+import { type FrozenCall, FrozenCalls } from './store/frozen-calls.js';
 
 /** The one decision on a held call: by a person who may, on what they saw, in time, and only once (guarantees G5 to G7). */
 export class Decisions {
   readonly #log = new Logger('Decisions');
 
   constructor(
-    private readonly db: Kysely<StagingDatabase>,
     private readonly calls: FrozenCalls,
     private readonly content: FrozenContent,
     private readonly policy: PolicyQuestion,
-    private readonly outbox: Outbox,
-    private readonly relay: OutboxRelay,
+    private readonly closer: Closer,
   ) {}
 
   /**
@@ -28,17 +25,15 @@ export class Decisions {
    * @throws Refusal `staging.*`: the decision did not count, and its text says why and what to do
    */
   async decide(who: Identity, callId: string, request: DecisionRequest): Promise<FrozenCall> {
-    const call = await this.calls.find(callId);
-    if (call === undefined) throw refusal.noSuchCall();
-    requireRole(who, call.space_id, 'owner', 'admin');
+    const call = accessible(who, await this.calls.find(callId), 'owner', 'admin');
     if (call.digest !== request.digest) throw refusal.digestMismatch(call);
     if (call.status !== 'pending') throw refusal.alreadyClosed(call);
-    if (call.overdue) throw refusal.alreadyClosed((await this.#close(callId, null)).call);
+    if (call.overdue) throw refusal.alreadyClosed((await this.closer.close(callId, null)).call);
     return request.decision === 'reject' ? this.#reject(who, call, request) : this.#approve(who, call, request);
   }
 
   async #reject(who: Identity, call: FrozenCall, { reason }: DecisionRequest): Promise<FrozenCall> {
-    const { won, call: after } = await this.#close(call.call_id, {
+    const { won, call: after } = await this.closer.close(call.call_id, {
       status: 'rejected',
       by: who.id,
       cause: 'person',
@@ -56,7 +51,7 @@ export class Decisions {
     const answer = await this.policy.ask(call);
     if (answer.halted) throw refusal.halted(call, answer);
     const denied = answer.verdict === 'deny';
-    const { won, call: after } = await this.#close(
+    const { won, call: after } = await this.closer.close(
       call.call_id,
       denied
         ? { status: 'withdrawn', by: null, cause: 'policy-denied', decidedUnder: answer.policyVersion, reason: null }
@@ -65,25 +60,6 @@ export class Decisions {
     if (!won) throw refusal.alreadyClosed(after);
     if (denied) throw refusal.withdrawn(after, answer);
     return after;
-  }
-
-  /**
-   * Closes the call in one transaction with its event, or marks it expired when its time is over. The row is locked
-   * first and the deadline judged by a later statement, so that whoever waited for the lock is judged after the wait.
-   */
-  async #close(callId: string, closing: Closing | null): Promise<{ won: boolean; call: FrozenCall }> {
-    const done = await this.db.transaction().execute(async (tx) => {
-      const locked = await this.calls.lock(tx, callId);
-      if (locked === undefined) throw refusal.noSuchCall();
-      if (locked.status !== 'pending') return { won: false, call: locked };
-      const closed = closing === null ? undefined : await this.calls.close(tx, callId, closing);
-      const call = closed ?? (await this.calls.expire(tx, callId));
-      if (call === undefined) throw new Error(`call ${callId} is neither in time nor overdue: the clock was set back`);
-      await this.outbox.add(tx, approvalDecided(call));
-      return { won: closed !== undefined, call };
-    });
-    this.relay.poke();
-    return done;
   }
 
   /** What would be released is, byte for byte, what the digest was made over. */

@@ -2,6 +2,7 @@ import { EventingModule, Outbox, OutboxRelay } from '@holdpoint/eventing';
 import { DATABASE, DatabaseModule, Keyring, MasterKey, serviceClient } from '@holdpoint/runtime';
 import { type DynamicModule, Module } from '@nestjs/common';
 import type { Kysely } from 'kysely';
+import { Closer } from './closer.js';
 import { DEFAULT_EXPIRY, type StagingConfig } from './config.js';
 import { OnPolicyDecided } from './consumers/on-policy-decided.js';
 import { OnToolExecuted } from './consumers/on-tool-executed.js';
@@ -46,8 +47,13 @@ export class StagingModule {
         },
         { provide: ExecutionNews, inject: [FrozenCalls], useFactory: (calls: FrozenCalls) => new ExecutionNews(calls) },
         {
+          provide: Closer,
+          inject: [DATABASE, FrozenCalls, Outbox, OutboxRelay],
+          useFactory: (...needs: ConstructorParameters<typeof Closer>) => new Closer(...needs),
+        },
+        {
           provide: Decisions,
-          inject: [DATABASE, FrozenCalls, FrozenContent, PolicyQuestion, Outbox, OutboxRelay],
+          inject: [FrozenCalls, FrozenContent, PolicyQuestion, Closer],
           useFactory: (...needs: ConstructorParameters<typeof Decisions>) => new Decisions(...needs),
         },
         {

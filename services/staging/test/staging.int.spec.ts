@@ -62,11 +62,9 @@ describe('to-stage → call.staged', () => {
     const second = await fixture.start();
     const drafts = await Promise.all(Array.from({ length: 40 }, () => fixture.draft({ spaceId: 'gamma' })));
     await Promise.all(drafts.map((d) => fixture.judged(d)));
-    console.time('rows');
     const rows = await Promise.all(drafts.map((d) => fixture.stagedRow(d.subject)));
-    console.timeEnd('rows');
     expect(rows.map((r) => r.number).sort((a, b) => a - b)).toEqual(drafts.map((_, i) => i + 1));
-    console.time('close');await second.close();console.timeEnd('close')
+    await second.close();
   });
 
   test('a verdict on content that was erased holds nothing and is a dead letter', async () => {

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { cp, rename, rm, stat } from 'node:fs/promises';
+import { cp, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, parse } from 'node:path';
 
 export interface PostgresBinaries {
@@ -29,7 +29,7 @@ function postgresUser(): { uid: number; gid: number } {
   try {
     return { uid: ask('-u'), gid: ask('-g') };
   } catch {
-    execFileSync('useradd', ['--system', '--user-group', '--no-create-home', 'postgres'], { stdio: 'pipe' });
+    execFileSync('/usr/sbin/useradd', ['--system', '--user-group', '--no-create-home', 'postgres'], { stdio: 'pipe' });
     return { uid: ask('-u'), gid: ask('-g') };
   }
 }
@@ -42,7 +42,9 @@ export async function othersMayTraverse(folder: string): Promise<boolean> {
   }
 }
 
-async function copied(native: string, copyTo: string): Promise<string> {
+async function copied(native: string, prefix: string): Promise<string> {
+  const { version } = JSON.parse(await readFile(join(dirname(native), 'package.json'), 'utf8')) as { version: string };
+  const copyTo = `${prefix}-${version}`;
   if (await stat(copyTo).catch(() => null)) return copyTo;
   const half = `${copyTo}.${process.pid}`;
   await rm(half, { recursive: true, force: true });

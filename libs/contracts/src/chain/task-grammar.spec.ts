@@ -14,7 +14,6 @@ import {
   secondRun,
   task,
   taskRun,
-  waking,
   without,
 } from '../../test/chain/cast.js';
 import { ADA, RunMaker, stored, TaskMaker } from '../../test/chain/make.js';

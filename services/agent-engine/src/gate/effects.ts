@@ -1,5 +1,6 @@
 import type { CallRef, EventData, HoldpointEvent, Sealed } from '@holdpoint/contracts';
 import { newEvent, Outbox, OutboxRelay } from '@holdpoint/eventing';
+import { passed } from '@holdpoint/runtime';
 import type { Kysely, Transaction } from 'kysely';
 import { words } from '../domain/words.js';
 import type { Claim, Executions } from '../store/executions.js';
@@ -59,11 +60,14 @@ export class Effects {
     });
     if (!(await this.#claim(claim, action.timeoutMs, started, e.mayClaim))) return undefined;
 
+    passed('claim', claim.callId);
+
     const from = performance.now();
     const outcome: ToolOutcome = (await this.#mayBegin(claim, started.id))
       ? await attempt(action, e.args, { ...contextOf(claim), stillLeased: () => this.executions.leased(claim) })
       : { kind: 'did-not-happen', error: 'It was not started in time. Propose it anew if it is still needed.' };
     const durationMs = Math.round(performance.now() - from);
+    passed('effect', claim.callId);
 
     if (outcome.kind === 'unknown') {
       await this.#doubt(claim, outcome.detail, salt);
@@ -83,6 +87,7 @@ export class Effects {
       cancelled: e.cancelled(),
       durationMs,
     });
+    passed('result', claim.callId);
     if (!ended) return { status: 'in-doubt', told: words.inDoubt(claim.call.tool, claim.call.action) };
     return { status: ok ? 'Ok' : 'Error', told: ok ? text : words.failed(text) };
   }

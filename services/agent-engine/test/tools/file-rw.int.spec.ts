@@ -227,7 +227,9 @@ describe('FileRW', () => {
   });
 });
 
-describe('FileRW in a race with another process', () => {
+// elsewhere the kernel offers no path below a descriptor, and the tool says that it can lose this race
+const onLinux = process.platform === 'linux' ? describe : describe.skip;
+onLinux('FileRW in a race with another process', () => {
   let swapper: ChildProcess;
   const swapping = async (path: string, target: string) => {
     swapper = fork(join(import.meta.dirname, 'swap-loop.ts'), [path, target], { execArgv: [] });
@@ -239,16 +241,15 @@ describe('FileRW in a race with another process', () => {
     expect(swapper.exitCode).toBe(0);
   };
 
-  /** Counts what became of the calls: a race in which one side never won would show nothing. */
+  /** At least so many rounds, and until both sides have won often: a race that one side never wins shows nothing. */
   async function race(rounds: number, calls: (round: number) => ReturnType<typeof ask>[]) {
     const counts = { done: 0, refused: 0 };
-    for (let round = 0; round < rounds; round++)
+    for (let round = 0; round < rounds || Math.min(counts.done, counts.refused) < 50; round++)
       for (const outcome of await Promise.all(calls(round))) {
         expect(outcome).toMatchObject({ kind: expect.stringMatching(/^(done|did-not-happen)$/) });
         expect(JSON.stringify(outcome)).not.toMatch(/SECRET|outside-only/);
         counts['kind' in outcome && outcome.kind === 'done' ? 'done' : 'refused']++;
       }
-    return counts;
   }
 
   it('never leaves the root while a folder is exchanged for a link, 1,000 rounds', async () => {
@@ -257,15 +258,13 @@ describe('FileRW in a race with another process', () => {
       await writeFile(join(place, 'note'), place === outside ? 'SECRET' : 'mine');
     await writeFile(join(outside, 'outside-only'), 'SECRET');
     await swapping(join(root, 'box'), outside);
-    const counts = await race(1_000, (round) => [
+    await race(1_000, (round) => [
       ask('read', { path: 'box/note' }),
       ask('list', { path: 'box' }),
       ask('write', { path: `box/new-${round % 10}`, content: 'x' }, { callId: `c${round}` }),
       ask('delete', { path: `box/${round % 2 ? 'outside-only' : `new-${round % 10}`}` }),
     ]);
     await settled();
-    expect(counts.done).toBeGreaterThan(50);
-    expect(counts.refused).toBeGreaterThan(50);
     expect((await readdir(outside)).sort()).toEqual(['note', 'outside-only']);
     expect(await readFile(join(outside, 'note'), 'utf8')).toBe('SECRET');
   }, 60_000);
@@ -274,10 +273,8 @@ describe('FileRW in a race with another process', () => {
     await writeFile(join(outside, 'note'), 'SECRET');
     await writeFile(join(root, 'note'), 'mine');
     await swapping(join(root, 'note'), join(outside, 'note'));
-    const counts = await race(1_000, () => [ask('read', { path: 'note' })]);
+    await race(1_000, () => [ask('read', { path: 'note' })]);
     await settled();
-    expect(counts.done).toBeGreaterThan(20);
-    expect(counts.refused).toBeGreaterThan(20);
     expect(await readFile(join(outside, 'note'), 'utf8')).toBe('SECRET');
   }, 60_000);
 });

@@ -9,20 +9,21 @@ let stopping = false;
 function place(put: () => void): void {
   for (;;)
     try {
-      put();
-      return;
+      return put();
     } catch {
-      rmSync(path, { recursive: true, force: true });
+      try {
+        rmSync(path, { recursive: true, force: true });
+      } catch {
+        // the writer was still writing into it
+      }
     }
 }
 
 function swap(): void {
-  for (let i = 0; i < 50; i++) {
-    renameSync(path, aside);
-    place(() => symlinkSync(outside, path));
-    unlinkSync(path);
-    place(() => renameSync(aside, path));
-  }
+  renameSync(path, aside);
+  place(() => symlinkSync(outside, path));
+  unlinkSync(path);
+  place(() => renameSync(aside, path));
   if (stopping) process.disconnect();
   else setImmediate(swap);
 }

@@ -1,19 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Bus, consumeBatches, type RawMessage } from '@holdpoint/eventing';
+import { type BatchConsumer, Bus, consumeBatches, type RawMessage } from '@holdpoint/eventing';
 import { DATABASE, isInfrastructureFault, registerHealth } from '@holdpoint/runtime';
 import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { type Kysely, sql } from 'kysely';
 import { type AuditConfig, CONFIG } from '../config.js';
 import { LogHalted, LogKeeper } from '../log/log-keeper.js';
-import { CONSUMER, hasBrokerHeaders, Stream } from '../log/stream.js';
 import type { StreamMessage } from '../log/log-writer.js';
+import { CONSUMER, hasBrokerHeaders, Stream } from '../log/stream.js';
 import type { Database } from '../store/schema.js';
 
 /**
  * `standby`: another instance writes. `waiting`: something this needs is down. `halted`: the log and the stream disagree, or
- * a fault of our own; readiness fails, and it is tried again all the same.
+ * a fault of our own. In the last two readiness fails, and it is tried again all the same.
  */
-export type WriterState = 'starting' | 'standby' | 'writing' | 'waiting' | 'halted';
+export type WriterState = 'starting' | 'standby' | 'catching-up' | 'writing' | 'waiting' | 'halted';
 
 /** How often a writer without work looks whether stream, log and session are still what they were. */
 const WATCH_MS = 5_000;
@@ -32,6 +32,7 @@ export class OnEveryEvent implements OnApplicationBootstrap, OnModuleDestroy {
   readonly #unregister: () => void;
   #state: WriterState = 'starting';
   #fault: Error | undefined;
+  #consumer: BatchConsumer | undefined;
   #running: Promise<void> | undefined;
 
   constructor(
@@ -41,7 +42,8 @@ export class OnEveryEvent implements OnApplicationBootstrap, OnModuleDestroy {
     @Inject(CONFIG) private readonly config: AuditConfig,
   ) {
     this.#unregister = registerHealth('audit-log', async () => {
-      if (this.#fault) throw this.#fault;
+      if (this.#state === 'waiting' || this.#state === 'halted') throw new Error(`the log is ${this.#state}`);
+      this.#consumer?.check();
     });
   }
 
@@ -94,28 +96,30 @@ export class OnEveryEvent implements OnApplicationBootstrap, OnModuleDestroy {
   async #write(session: Kysely<Database>): Promise<void> {
     const { signal } = this.#stopping;
     const keeper = new LogKeeper(session, this.stream);
+    this.#enter('catching-up');
     await keeper.catchUp();
     this.#enter('writing');
     const end = Promise.withResolvers<void>();
-    signal.addEventListener('abort', () => end.resolve(), { once: true });
-    if (signal.aborted) end.resolve();
-    const consumer = consumeBatches(
-      { bus: this.bus, consumer: CONSUMER, max: this.config.AUDIT_BATCH_MAX },
-      async (batch) => {
-        try {
-          await keeper.take(await Promise.all(batch.map((m) => this.#judge(m))));
-        } catch (err) {
-          end.reject(err);
-          throw err;
-        }
-      },
-    );
+    const stop = () => end.resolve();
+    signal.addEventListener('abort', stop);
+    if (signal.aborted) stop();
+    const take = async (batch: RawMessage[]) => {
+      try {
+        await keeper.take(await Promise.all(batch.map((m) => this.#judge(m))));
+      } catch (err) {
+        end.reject(err);
+        throw err;
+      }
+    };
+    this.#consumer = consumeBatches({ bus: this.bus, consumer: CONSUMER, max: this.config.AUDIT_BATCH_MAX }, take);
     const watch = setInterval(() => void keeper.check().catch(end.reject), WATCH_MS);
     try {
       await end.promise;
     } finally {
       clearInterval(watch);
-      await consumer.stop();
+      signal.removeEventListener('abort', stop);
+      await this.#consumer.stop();
+      this.#consumer = undefined;
     }
   }
 
@@ -128,7 +132,7 @@ export class OnEveryEvent implements OnApplicationBootstrap, OnModuleDestroy {
   #failed(err: unknown): void {
     if (isInfrastructureFault(err)) {
       this.#log.warn(`the log waits: ${(err as Error).message}`);
-      this.#enter('waiting', this.#fault);
+      this.#enter('waiting');
       return;
     }
     const fault = err instanceof Error ? err : new Error(String(err));

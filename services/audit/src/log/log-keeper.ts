@@ -1,3 +1,4 @@
+import { Unavailable } from '@holdpoint/runtime';
 import type { Kysely } from 'kysely';
 import { storable } from '../domain/message.js';
 import { arrange } from '../domain/sequence.js';
@@ -93,9 +94,10 @@ export class LogKeeper {
   async #fetchOne(seq: number): Promise<StreamMessage> {
     const found = await this.stream.from(seq);
     if (found?.seq === seq) return found;
+    if (found === null) throw new Unavailable(`sequence ${seq} was handed out, but cannot be read yet`);
     throw new LogHalted(
       'audit.gap',
-      `sequence ${seq} is neither in the log nor in the stream${found ? `, which goes on at ${found.seq}` : ''}: it aged out before it was logged, or was removed by force. Find a copy of the stream that has it.`,
+      `sequence ${seq} is neither in the log nor in the stream, which goes on at ${found.seq}: it aged out before it was logged, or was removed by force. Find a copy of the stream that has it.`,
     );
   }
 

@@ -11,6 +11,7 @@ import {
 import { ContentDestroyed, ContentUnreadable, requireRole, Who } from '@holdpoint/runtime';
 import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
 import { z } from 'zod';
+import { accessible } from '../access.js';
 import { Decisions } from '../decisions.js';
 import { boxOf, contextOf } from '../facts.js';
 import { ContentDamaged, FrozenContent } from '../frozen-content.js';
@@ -56,9 +57,7 @@ export class ApprovalsController {
   /** With the exact arguments: what is shown here is what the digest was made over and what would run. */
   @Get(':id')
   async show(@Who() who: Identity, @Param('id', { schema: token }) id: string): Promise<ApprovalView> {
-    const call = await this.calls.find(id);
-    if (call === undefined) throw refusal.noSuchCall();
-    requireRole(who, call.space_id);
+    const call = accessible(who, await this.calls.find(id));
     return { ...summaryOf(call), ...(await this.#open(call)) };
   }
 

@@ -1,7 +1,7 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { consumerName, type HoldpointEvent, STREAM, subjectOf } from '@holdpoint/contracts';
 import { openDatabase, Unavailable } from '@holdpoint/runtime';
 import { eventually } from '@holdpoint/testing';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { headers } from '@nats-io/nats-core';
 import type { JetStreamServerOptions } from '../src/index.js';
 import {
@@ -30,6 +30,9 @@ beforeAll(async () => {
   taskboard = world.opened.on(await busOf(world.server, 'taskboard'), (b) => b.close());
   hub = world.opened.on(await busOf(world.server, 'hub'), (b) => b.close());
   publisher = publisherOf(taskboard);
+  // What a killed server took with it is handed out again within the test.
+  const { config } = await hub.jsm.consumers.info(STREAM, CONSUMER);
+  await hub.jsm.consumers.update(STREAM, CONSUMER, { ...config, ack_wait: 2_000_000_000 });
 });
 afterEach(async () => {
   for (const server of running.splice(0)) await server.close();
@@ -235,7 +238,10 @@ describe('poison', () => {
     await send('task.cancelled.acme.t9', 'no json');
     await send('task.cancelled.acme.t9', Uint8Array.from([0x22, 0xff, 0x22]));
     await send('task.cancelled.acme.t9', JSON.stringify({ ...event, extra: 1 }));
-    await send('task.cancelled.acme.t9', JSON.stringify({ ...event, dataschema: 'urn:holdpoint:event:task.cancelled:9' }));
+    await send(
+      'task.cancelled.acme.t9',
+      JSON.stringify({ ...event, dataschema: 'urn:holdpoint:event:task.cancelled:9' }),
+    );
     await send('task.cancelled.acme.t8', JSON.stringify(event));
     await send('task.cancelled.other.t9', JSON.stringify(event));
     await send('task.cancelled.acme.t9', JSON.stringify({ ...event, source: '/holdpoint/policy' }));
@@ -301,9 +307,9 @@ describe('infrastructure that is down', () => {
     await settled();
     await proxy.down();
     events.push(...(await publishAll(some(100))));
-    await eventually(() => failed >= 40);
-    // A pause of at least 250 ms a round of 16: no hot loop.
-    expect(failed).toBeLessThan(100);
+    await eventually(() => failed >= 8);
+    // The rest was left where it is.
+    expect(failed).toBeLessThan(60);
     await proxy.up();
     const start = performance.now();
     await settled();
@@ -321,7 +327,7 @@ describe('infrastructure that is down', () => {
       await effect(event, ctx);
     });
     const events = await publishAll(some(30));
-    await eventually(() => asked > 40);
+    await eventually(() => asked > 8);
     down = false;
     await settled();
     expect((await effects(events)).length).toBe(30);
@@ -343,10 +349,10 @@ describe('infrastructure that is down', () => {
     expect(performance.now() - start).toBeLessThan(15_000);
     server.check();
     expect(await deadLetters.list(world.db, { states: ['dead', 'failing'] })).toEqual([]);
+    await settled();
   });
 
   it('is waited for at start: the consumer is not there yet', async () => {
-    await settled();
     const { config } = await hub.jsm.consumers.info(STREAM, CONSUMER);
     await hub.jsm.consumers.delete(STREAM, CONSUMER);
     const server = serve(effect);
@@ -362,12 +368,12 @@ describe('infrastructure that is down', () => {
     const events = await publishAll(some(3));
     await eventually(async () => (await effects(events)).length === 3);
     server.check();
+    await settled();
   });
 });
 
 describe('a stop', () => {
   it('finishes what is in hand and gives the rest back at once', async () => {
-    await settled();
     let begun = 0;
     let ended = 0;
     let release: () => void = () => undefined;

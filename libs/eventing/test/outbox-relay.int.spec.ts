@@ -1,7 +1,7 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { type HoldpointEvent, STREAM, subjectOf } from '@holdpoint/contracts';
 import { isInfrastructureFault } from '@holdpoint/runtime';
 import { eventually } from '@holdpoint/testing';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
 import { type Bus, Outbox, OutboxRelay, Unpublishable } from '../src/index.js';
 import { approvalVoted, busOf, callStaged, open, Proxy, publisherOf, token } from './fixture.js';
@@ -69,7 +69,12 @@ describe('the relay', () => {
 
   it('keeps the order of an entity, whatever the subject', async () => {
     const ids = [token(), token(), token()];
-    const events = ids.flatMap((id) => [callStaged(id), approvalVoted(id, 1), approvalVoted(id, 2), approvalVoted(id, 3)]);
+    const events = ids.flatMap((id) => [
+      callStaged(id),
+      approvalVoted(id, 1),
+      approvalVoted(id, 2),
+      approvalVoted(id, 3),
+    ]);
     await commit(...events);
     const active = relay();
     await Promise.all(events.map((e) => active.whenSent(e.id, 10_000)));
@@ -112,8 +117,7 @@ async function forgetIds() {
   const { config } = await hub.jsm.streams.info(STREAM);
   await hub.jsm.streams.update(STREAM, { ...config, duplicate_window: 100_000_000 });
   const probe = approvalVoted(token());
-  const publish = () =>
-    world.bus.js.publish(subjectOf(probe), JSON.stringify(probe), { msgID: `probe-${probe.id}` });
+  const publish = () => world.bus.js.publish(subjectOf(probe), JSON.stringify(probe), { msgID: `probe-${probe.id}` });
   await publish();
   await eventually(async () => !(await publish()).duplicate);
 }

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { STREAM, subjectFor } from '@holdpoint/contracts';
 import { isInfrastructureFault } from '@holdpoint/runtime';
 import { startBus, type TestBus } from '@holdpoint/testing';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { headers } from '@nats-io/nats-core';
 import {
   AlreadyDecided,
@@ -23,8 +23,7 @@ let hub: Bus;
 
 beforeAll(async () => {
   server = opened.on(await startBus(), (s) => s.stop());
-  const connected = async (user: Parameters<typeof busOf>[1]) =>
-    opened.on(await busOf(server, user), (b) => b.close());
+  const connected = async (user: Parameters<typeof busOf>[1]) => opened.on(await busOf(server, user), (b) => b.close());
   [policy, taskboard, engine, hub] = [
     await connected('policy'),
     await connected('taskboard'),
@@ -49,7 +48,9 @@ describe('a fact that can happen once', () => {
   it('is handed back when another one stands there', async () => {
     const [first, second] = [policyDecided('k1', 'deny'), policyDecided('k1', 'auto')];
     const { seq } = await publisherOf(policy).publish(first);
-    const refusal = await publisherOf(policy).publish(second).catch((err) => err);
+    const refusal = await publisherOf(policy)
+      .publish(second)
+      .catch((err) => err);
     expect(refusal).toBeInstanceOf(AlreadyDecided);
     expect(refusal.stored).toMatchObject({ seq, event: { id: first.id, data: { verdict: 'deny' } } });
     expect(isInfrastructureFault(refusal)).toBe(false);
@@ -127,9 +128,7 @@ describe('waiting for a fact', () => {
   it('returns what is stored by the time or comes later, read back from the stream', async () => {
     const [early, late] = [policyDecided(newId()), policyDecided(newId())];
     await publisherOf(policy).publish(early);
-    const both = Promise.all(
-      [early, late].map((e) => waiter.waitFor('policy.decided', 'acme', e.subject, 10_000)),
-    );
+    const both = Promise.all([early, late].map((e) => waiter.waitFor('policy.decided', 'acme', e.subject, 10_000)));
     const { seq } = await publisherOf(policy).publish(late);
     expect(await both).toMatchObject([{ event: early }, { event: late, seq }]);
   });
