@@ -54,7 +54,10 @@ class BatchLoop implements BatchConsumer {
   #queue: InHand[] = [];
   /** Everything below was put in the queue, in order. */
   #next = 0;
-  #trouble: string | undefined = 'not connected yet';
+  /** `onBatch` has resolved for everything up to here. */
+  #done = 0;
+  #pullTrouble: string | undefined = 'not consumed yet';
+  #batchTrouble: string | undefined;
 
   constructor(
     private readonly options: BatchConsumerOptions,
@@ -73,7 +76,8 @@ class BatchLoop implements BatchConsumer {
   }
 
   check(): void {
-    if (this.#trouble) throw new Error(`${this.options.consumer}: ${this.#trouble}`);
+    const trouble = this.#pullTrouble ?? this.#batchTrouble;
+    if (trouble) throw new Error(`${this.options.consumer}: ${trouble}`);
   }
 
   async #pull(): Promise<void> {
@@ -82,8 +86,8 @@ class BatchLoop implements BatchConsumer {
       try {
         await this.#consume(signal);
       } catch (err) {
-        this.#trouble = explain(err);
-        this.#log.warn(`${this.options.consumer} is not being consumed: ${this.#trouble}`);
+        this.#pullTrouble = explain(err);
+        this.#log.warn(`${this.options.consumer} is not being consumed: ${this.#pullTrouble}`);
       }
       if (!signal.aborted) await pauseFor(1_000, signal);
     }
@@ -91,21 +95,24 @@ class BatchLoop implements BatchConsumer {
 
   async #consume(signal: AbortSignal): Promise<void> {
     const consumer = await this.options.bus.js.consumers.get(STREAM, this.options.consumer);
-    const { config, ack_floor } = await consumer.info(true);
+    const { config, ack_floor, delivered } = await consumer.info(true);
     if (config.ack_policy !== AckPolicy.All)
       throw new Error(`${this.options.consumer} must acknowledge all up to a message; provision it anew`);
-    // Below the floor `onBatch` has resolved; what is above, and was handed out before, will be fetched.
-    this.#next = Math.max(this.#next, ack_floor.stream_seq + 1);
-    this.#trouble = undefined;
+    this.#done = Math.max(this.#done, ack_floor.stream_seq);
+    this.#next = Math.max(this.#next, this.#done + 1);
+    this.#pullTrouble = undefined;
+    // A predecessor's unfinished work would be delivered again only after its time is up.
+    await this.#fetchUpTo(delivered.stream_seq + 1, signal);
     while (!signal.aborted) {
       while (this.#queue.length >= this.#max && !signal.aborted) await this.#room.heard(Number.POSITIVE_INFINITY);
       for await (const message of pull(consumer, this.#max, signal)) await this.#take(message, signal);
     }
   }
 
-  /** Puts a message in its place. One that was had before is dropped: the acknowledgement of a later one covers it. */
+  /** Puts a message in its place. One that was had before needs no place, only its acknowledgement, now or with its batch. */
   async #take(message: JsMsg, signal: AbortSignal): Promise<void> {
     const { seq, subject, time, data, headers } = message;
+    if (seq <= this.#done) message.ack();
     if (seq < this.#next) return;
     await this.#fetchUpTo(seq, signal);
     if (!signal.aborted) this.#put({ seq, subject, time, bytes: data, headers, message });
@@ -148,7 +155,9 @@ class BatchLoop implements BatchConsumer {
       }
       const batch = this.#queue.splice(0, this.#max);
       this.#room.ring();
-      if (await this.#through(batch, signal)) batch.findLast(({ message }) => message)?.message?.ack();
+      if (!(await this.#through(batch, signal))) return;
+      this.#done = batch.at(-1)?.seq ?? this.#done;
+      batch.findLast(({ message }) => message)?.message?.ack();
     }
   }
 
@@ -159,11 +168,11 @@ class BatchLoop implements BatchConsumer {
     while (!signal.aborted) {
       try {
         await this.onBatch(messages);
-        this.#trouble = undefined;
+        this.#batchTrouble = undefined;
         return true;
       } catch (err) {
-        this.#trouble = explain(err);
-        this.#log.warn(`${this.options.consumer}, events from ${batch[0]?.seq}, failed: ${this.#trouble}`);
+        this.#batchTrouble = explain(err);
+        this.#log.warn(`${this.options.consumer}, events from ${batch[0]?.seq}, failed: ${this.#batchTrouble}`);
         await pauseFor(backoff.next(), signal);
       }
     }

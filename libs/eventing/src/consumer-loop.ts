@@ -32,6 +32,7 @@ export class ConsumerLoop {
   readonly #backoff = new Backoff();
   #pausedUntil = 0;
   #consuming = false;
+  #keepAlive: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
 
   constructor(private readonly options: ConsumerLoopOptions) {
@@ -69,6 +70,7 @@ export class ConsumerLoop {
       }
     }
     await Promise.all(this.#inHand.values());
+    clearInterval(this.#keepAlive);
   }
 
   async #consume(signal: AbortSignal): Promise<void> {
@@ -77,19 +79,14 @@ export class ConsumerLoop {
     const { ack_wait = 30e9 } = (await consumer.info(true)).config;
     this.#consuming = true;
     // What is in hand is not handed out again, however long it takes.
-    const keepAlive = setInterval(() => {
+    clearInterval(this.#keepAlive);
+    this.#keepAlive = setInterval(() => {
       for (const message of this.#inHand.keys()) answer(() => message.working());
     }, ack_wait / 3e6);
-    try {
-      while (!signal.aborted) {
-        await pauseFor(this.#pauseLeft(), signal);
-        while (this.#inHand.size >= concurrency && !signal.aborted) await this.#handled.heard(Number.POSITIVE_INFINITY);
-        for await (const message of pull(consumer, concurrency, signal)) this.#take(message);
-      }
-    } finally {
-      // The keep-alive outlasts a lost connection: the same consumer is taken up again.
-      if (signal.aborted) void Promise.all(this.#inHand.values()).then(() => clearInterval(keepAlive));
-      else clearInterval(keepAlive);
+    while (!signal.aborted) {
+      await pauseFor(this.#pauseLeft(), signal);
+      while (this.#inHand.size >= concurrency && !signal.aborted) await this.#handled.heard(Number.POSITIVE_INFINITY);
+      for await (const message of pull(consumer, concurrency, signal)) this.#take(message);
     }
   }
 

@@ -3,7 +3,7 @@ import { eventually, startBus, type TestBus } from '@holdpoint/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { headers } from '@nats-io/nats-core';
 import { type BatchConsumer, type Bus, consumeBatches, type RawMessage } from '../src/index.js';
-import { busOf, Opened, publisherOf, taskCancelled, token } from './fixture.js';
+import { bringBack, busOf, Opened, publisherOf, taskCancelled, token } from './fixture.js';
 
 const CONSUMER = consumerName('audit', '>');
 const opened = new Opened();
@@ -154,7 +154,7 @@ describe('batches', () => {
     });
     await publish(30);
     await server.kill9();
-    await server.restart();
+    await bringBack(server, hub);
     const since = performance.now();
     await eventually(() => publish(30).then(() => true), { timeoutMs: 15_000 });
     await acknowledged();

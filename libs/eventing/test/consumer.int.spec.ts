@@ -13,7 +13,7 @@ import {
   JetStreamServer,
   RetryLater,
 } from '../src/index.js';
-import { busOf, open, Proxy, publisherOf, taskCancelled, token } from './fixture.js';
+import { bringBack, busOf, Cable, open, publisherOf, taskCancelled, token } from './fixture.js';
 
 const PATTERN = 'task.cancelled.>';
 const CONSUMER = consumerName('agent-engine', PATTERN);
@@ -289,10 +289,10 @@ describe('poison', () => {
 
 describe('infrastructure that is down', () => {
   it('pauses the consumption, counts nothing, and is resumed from: the database', async () => {
-    const proxy = new Proxy(new URL(world.url));
-    await proxy.up();
-    world.opened.on(proxy, (p) => p.down());
-    const db = world.opened.on(openDatabase(proxy.url), (d) => d.destroy());
+    const cable = new Cable(new URL(world.url));
+    await cable.up();
+    world.opened.on(cable, (p) => p.down());
+    const db = world.opened.on(openDatabase(cable.url), (d) => d.destroy());
     let failed = 0;
     serve(
       async (event, ctx) => {
@@ -305,12 +305,12 @@ describe('infrastructure that is down', () => {
     );
     const events = await publishAll(some(20));
     await settled();
-    await proxy.down();
+    await cable.down();
     events.push(...(await publishAll(some(100))));
     await eventually(() => failed >= 8);
     // The rest was left where it is.
     expect(failed).toBeLessThan(60);
-    await proxy.up();
+    await cable.up();
     const start = performance.now();
     await settled();
     expect(performance.now() - start).toBeLessThan(15_000);
@@ -342,7 +342,7 @@ describe('infrastructure that is down', () => {
     })();
     await eventually(async () => (await effects(events)).length > 50);
     await world.server.kill9();
-    await world.server.restart();
+    await bringBack(world.server, hub);
     const start = performance.now();
     await publishing;
     await eventually(async () => (await effects(events)).length === 300, { timeoutMs: 20_000 });

@@ -20,7 +20,7 @@ import {
   OutboxRelay,
   StreamReader,
 } from '../src/index.js';
-import { busOf, callStaged, open, policyDecided, publisherOf, token } from './fixture.js';
+import { bringBack, busOf, callStaged, open, policyDecided, publisherOf, token } from './fixture.js';
 
 /** Stages what policy lets wait: consumer, inbox, outbox and relay together. */
 @Injectable()
@@ -134,7 +134,7 @@ describe('a service', () => {
   it('is not ready without its bus, and works on by itself once it is back', async () => {
     await world.server.kill9();
     await eventually(async () => (await ready()) === 503);
-    await world.server.restart();
+    await bringBack(world.server, hub);
     const verdict = policyDecided(token());
     await eventually(() => publisherOf(policy).publish(verdict));
     await eventually(() => staged(verdict.subject), { timeoutMs: 15_000 });
@@ -147,7 +147,7 @@ describe('a service', () => {
     await app.close();
     const rows = await world.db.selectFrom('outbox').select(['event_id', 'sent_at']).execute();
     expect(rows.filter((row) => row.sent_at === null)).toEqual([]);
-    const { state } = await hub.jsm.streams.info(STREAM, { subjects_filter: 'call.staged.>' });
+    const { state } = await hub.request(() => hub.jsm.streams.info(STREAM, { subjects_filter: 'call.staged.>' }));
     expect(Object.keys(state.subjects ?? {})).toHaveLength(rows.length);
   });
 });

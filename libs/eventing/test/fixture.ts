@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { createServer, connect as dial, type Server, type Socket } from 'node:net';
 import type { ServiceName } from '@holdpoint/contracts';
 import { openDatabase } from '@holdpoint/runtime';
-import { startBus, type TestBus, testDatabase } from '@holdpoint/testing';
+import { eventually, startBus, type TestBus, testDatabase } from '@holdpoint/testing';
 import { sql } from 'kysely';
 import type { AnyDatabase } from '../src/event-context.js';
 import {
@@ -34,6 +34,12 @@ export class Opened {
 export async function busOf(server: TestBus, user: ServiceName | 'hub'): Promise<Bus> {
   const apiPrefix = user === 'hub' ? '$JS.API' : API_PREFIX;
   return connectBus({ servers: server.url, ...server.credentials(user), name: user, apiPrefix });
+}
+
+/** Brings a killed server back, and waits until the provisioner can look into it again. Other connections are on their own. */
+export async function bringBack(server: TestBus, hub: Bus): Promise<void> {
+  await server.restart();
+  await eventually(() => hub.request(() => hub.jsm.getAccountInfo()));
 }
 
 export const publisherOf = (bus: Bus): EventPublisher => new EventPublisher(bus, new StreamReader(bus));
@@ -127,7 +133,7 @@ export const approvalVoted = (callId: string, number = 1) =>
   });
 
 /** Stands between a client and a server, and can be cut. */
-export class Proxy {
+export class Cable {
   readonly #sockets = new Set<Socket>();
   #server: Server | undefined;
   #port = 0;

@@ -4,7 +4,7 @@ import { eventually } from '@holdpoint/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
 import { type Bus, Outbox, OutboxRelay, Unpublishable } from '../src/index.js';
-import { approvalVoted, busOf, callStaged, open, Proxy, publisherOf, token } from './fixture.js';
+import { approvalVoted, bringBack, busOf, Cable, callStaged, open, publisherOf, token } from './fixture.js';
 
 let world: Awaited<ReturnType<typeof open>>;
 let hub: Bus;
@@ -197,18 +197,18 @@ describe('several instances', () => {
 
 describe('infrastructure that is down', () => {
   it('stops nothing for good: the database', async () => {
-    const proxy = new Proxy(new URL(world.url));
-    await proxy.up();
-    world.opened.on(proxy, (p) => p.down());
-    const active = relay(proxy.url);
+    const cable = new Cable(new URL(world.url));
+    await cable.up();
+    world.opened.on(cable, (p) => p.down());
+    const active = relay(cable.url);
     const [before, after] = [callStaged(token()), callStaged(token())];
     await commit(before);
     await active.whenSent(before.id, 5_000);
-    await proxy.down();
+    await cable.down();
     await commit(after);
     const fault = await active.whenSent(after.id, 300).catch((err) => err);
     expect(isInfrastructureFault(fault)).toBe(true);
-    await proxy.up();
+    await cable.up();
     expect(await active.whenSent(after.id, 10_000)).toBeGreaterThan(0);
   });
 
@@ -221,7 +221,7 @@ describe('infrastructure that is down', () => {
     await world.server.kill9();
     await commit(...events.slice(100));
     active.poke();
-    await world.server.restart();
+    await bringBack(world.server, hub);
     await Promise.all(events.map((e) => active.whenSent(e.id, 20_000)));
     const subjects = events.map((e) => subjectOf(e));
     expect((await inStream(...subjects)).sort()).toEqual(events.map((e) => e.id).sort());

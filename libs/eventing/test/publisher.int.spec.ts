@@ -12,7 +12,7 @@ import {
   StreamReader,
   Unpublishable,
 } from '../src/index.js';
-import { busOf, Opened, policyDecided, publisherOf, taskCancelled, token } from './fixture.js';
+import { bringBack, busOf, Opened, policyDecided, publisherOf, taskCancelled, token } from './fixture.js';
 
 const opened = new Opened();
 let server: TestBus;
@@ -170,7 +170,7 @@ describe('when the server is gone', () => {
     await server.kill9();
     const fault = await publisher.publish(event).catch((err) => err);
     expect(isInfrastructureFault(fault)).toBe(true);
-    await server.restart();
+    await bringBack(server, hub);
     const { seq } = await publisher.publish(event);
     expect(await new StreamReader(engine).bySeq(seq)).toMatchObject({ event });
   });

@@ -4,7 +4,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { EventType, PolicyCheckReply, ServiceName } from '@holdpoint/contracts';
+import { text } from 'node:stream/consumers';
+import { type EventType, type PolicyCheckReply, policyCheckRequest, type ServiceName } from '@holdpoint/contracts';
 import { type Bus, connectBus, EventPublisher, JetStreamServer, type Stored, StreamReader } from '@holdpoint/eventing';
 import { createService, openDatabase } from '@holdpoint/runtime';
 import { eventually, startBus, testDatabase } from '@holdpoint/testing';
@@ -56,7 +57,9 @@ export async function startEngine(options: EngineOptions) {
       { mode: 0o600 },
     ),
   ]);
-  const policy = createServer((_request, response) => {
+  const policy = createServer(async (request, response) => {
+    const asked = policyCheckRequest.safeParse(JSON.parse(await text(request)));
+    if (!asked.success) return response.writeHead(400).end();
     const answer = (options.policy ?? (() => ({})))();
     if (answer === null) return response.destroy();
     const whole = { verdict: 'auto', halted: false, reason: 'test', rule: 'test', policyVersion: 'v1', ...answer };

@@ -85,7 +85,7 @@ export class World {
       HOLDPOINT_IDENTITY_FILE: await file('identities.json', JSON.stringify(people)),
       HOLDPOINT_SERVICE_TOKEN: tokenOf('audit'),
       HOLDPOINT_MASTER_KEY_FILE: masterKey,
-      LOG_LEVEL: 'fatal',
+      LOG_LEVEL: process.env['TEST_LOG'] ?? 'fatal',
       AUDIT_RETRY_MS: '100',
     };
     const hub = await connectBus({ servers: bus.url, ...bus.credentials('hub'), name: 'hub', apiPrefix: '$JS.API' });
@@ -185,12 +185,15 @@ export class World {
       SELECT tgrelid::regclass::text AS table, tgname AS name FROM pg_trigger WHERE tgenabled = 'A' AND NOT tgisinternal`.execute(
       this.db,
     );
-    const own = rows.filter((t) => TABLES.has(t.table.replace('audit.', '')));
+    const own = rows.filter((t) => TABLES.has(t.table.replace('audit.', '').replaceAll('"', '')));
     await this.db.transaction().execute(async (tx) => {
-      for (const t of own) await sql`ALTER TABLE ${sql.table(t.table)} DISABLE TRIGGER ${sql.id(t.name)}`.execute(tx);
+      for (const t of own)
+        await sql`ALTER TABLE ${sql.table(t.table.replaceAll('"', ''))} DISABLE TRIGGER ${sql.id(t.name)}`.execute(tx);
       await sql.raw(statement).execute(tx);
       for (const t of own)
-        await sql`ALTER TABLE ${sql.table(t.table)} ENABLE ALWAYS TRIGGER ${sql.id(t.name)}`.execute(tx);
+        await sql`ALTER TABLE ${sql.table(t.table.replaceAll('"', ''))} ENABLE ALWAYS TRIGGER ${sql.id(t.name)}`.execute(
+          tx,
+        );
     });
   }
 }

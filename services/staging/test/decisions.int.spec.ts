@@ -16,7 +16,7 @@ let fixture: StagingFixture;
 let url: string;
 beforeAll(async () => {
   fixture = await openStaging();
-  url = (await fixture.start()).url;
+  url = (await fixture.start({ POLICY_TIMEOUT_MS: '1500' })).url;
 });
 beforeEach(() => {
   fixture.policy.answer = ALLOWED;

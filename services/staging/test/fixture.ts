@@ -155,7 +155,7 @@ export async function openStaging() {
       HOLDPOINT_SERVICE_TOKEN: SERVICE_TOKEN,
       HOLDPOINT_MASTER_KEY_FILE: keyFile,
       POLICY_URL: policy.url,
-      POLICY_TIMEOUT_MS: '500',
+      POLICY_TIMEOUT_MS: '10000',
       EXPIRY_SWEEP_MS: '3600000',
       ...env,
     });

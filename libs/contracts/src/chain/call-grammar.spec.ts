@@ -67,6 +67,11 @@ describe('a call that keeps to the table', () => {
     ],
     'is claimed again': [...auto(keyed), keyed.started(false, 2), keyed.executed('Error', { attempt: 2 })],
     'is rejected': [...pending(), call.decided('rejected'), ...waking(call, { outcome: 'rejected' })],
+    'expires at the very deadline': [
+      ...pending(),
+      call.decided('expired', { decidedAt: call.staged().data.expiresAt }),
+      ...waking(call, { outcome: 'expired' }),
+    ],
     expires: [...pending(), call.decided('expired'), ...waking(call, { outcome: 'expired', by: null })],
     'is withdrawn by policy': [...pending(), call.decided('withdrawn'), ...waking(call, { outcome: 'withdrawn' })],
     'is revised, and wakes nobody': [...pending(), call.decided('withdrawn', { cause: 'revised', by: ADA })],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { call, claimed, keyed, pending, retell, run, running, waking, within } from '../../test/chain/cast.js';
-import { CallMaker, stored } from '../../test/chain/make.js';
+import { call, claimed, keyed, pending, read, retell, run, running, waking, within } from '../../test/chain/cast.js';
+import { ADA, CallMaker, make, stored } from '../../test/chain/make.js';
 import { checkStream } from './check.js';
 import type { StreamMessage } from './report.js';
 
@@ -70,9 +70,9 @@ describe('the stream itself', () => {
   });
 
   it('is counted, and what is open is listed', () => {
-    const { counts, open, firstSeq, lastSeq } = checkStream(
-      stored([...claimed(), keyed.proposed(), call.inDoubt(true), ...running]),
-    );
+    const story = [...claimed(), keyed.proposed(), call.inDoubt(true), ...running];
+    const { violations, counts, open, firstSeq, lastSeq } = checkStream(stored(story));
+    expect(violations).toEqual([]);
     expect(counts).toMatchObject({
       ...{ proposed: 2, held: 1, approved: 1, inDoubt: 1, executed: 0 },
       ...{ runs: 2, receipts: 1, tasks: 1, woken: 0 },
@@ -84,6 +84,32 @@ describe('the stream itself', () => {
       'task/task running',
     ]);
     expect([firstSeq, lastSeq]).toEqual([1, 14]);
+  });
+
+  it('counts what came of each call', () => {
+    const { counts } = checkStream(
+      stored([
+        ...within(call.proposed(), call.verdict('deny'), call.executed('Denied')),
+        ...[keyed.proposed(), keyed.verdict('auto'), keyed.started(false), keyed.executed('Ok', { attempt: 1 })],
+        ...[read.proposed(), read.abandoned(), read.verdict('deny'), new CallMaker('x', run).refused('NotFound')],
+      ]),
+    );
+    expect(counts).toMatchObject({
+      ...{ proposed: 3, denied: 1, auto: 1, abandoned: 1, superseded: 1, held: 0 },
+      ...{ executed: 1, refused: 2, settled: 0 },
+    });
+  });
+
+  it('asks for the run of a call once the system is at rest, and not before', () => {
+    const orphan = stored([call.proposed(), call.abandoned()]);
+    expect(codes(orphan)).toEqual([]);
+    expect(checkStream(orphan, { settled: true }).violations.map((v) => v.code)).toEqual(['run.missing']);
+  });
+
+  it('knows whose key was destroyed', () => {
+    const destroyed = make('run.key-destroyed', 'talk', { conversationId: 'talk', kid: 'k', by: ADA, reason: 'asked' });
+    expect(codes(stored([destroyed]))).toEqual([]);
+    expect(codes(stored([retell(destroyed, { conversationId: 'else' })]))).toEqual(['run.identity']);
   });
 
   it('lets no text of a stranger into its words', () => {

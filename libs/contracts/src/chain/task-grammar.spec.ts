@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import {
+  approved,
   auto,
   call,
   claimed,
@@ -14,9 +15,10 @@ import {
   secondRun,
   task,
   taskRun,
+  waking,
   without,
 } from '../../test/chain/cast.js';
-import { ADA, RunMaker, stored, TaskMaker } from '../../test/chain/make.js';
+import { ADA, BOB, RunMaker, stored, TaskMaker } from '../../test/chain/make.js';
 import { checkStream } from './check.js';
 
 describe('a task or run that keeps to the table', () => {
@@ -56,6 +58,12 @@ describe('a task or run that keeps to the table', () => {
       task.cancelled(),
       taskRun.queued(),
       taskRun.completed('cancelled'),
+    ],
+    'is a run that fails before it starts': [run.queued(), run.completed('failed')],
+    'is a wake-up that leaves the status of a denial out': [
+      ...approved(),
+      call.executed('Denied', { held: true }),
+      ...waking(call, { outcome: 'denied', status: null }),
     ],
     'is a task cancelled while it runs': [...running, task.cancelled(taskRun.id), taskRun.completed('cancelled')],
     'has two runs in one conversation, one after the other': [
@@ -110,6 +118,21 @@ describe('a task or run that breaks a rule', () => {
       'wake.mismatch',
       'a wake-up with another status',
       [...claimed(), executed, TaskMaker.waking('wake', call, { status: 'Error' }).created()],
+    ],
+    [
+      'wake.mismatch',
+      'a wake-up that leaves the status of an execution out',
+      [...claimed(), executed, TaskMaker.waking('wake', call, { status: null }).created()],
+    ],
+    [
+      'wake.mismatch',
+      'a wake-up that names another tool',
+      [...rejected, TaskMaker.waking('wake', call, { outcome: 'rejected', tool: 'FTP' }).created()],
+    ],
+    [
+      'wake.mismatch',
+      'a wake-up on behalf of another',
+      [...rejected, new TaskMaker('wake', { ...wake.work, principal: BOB }).created()],
     ],
     ['wake.missing', 'a held call that wakes nobody', [...claimed(), executed]],
     ['run.missing', 'a call of a run that never was', [call.proposed(), call.abandoned()]],

@@ -58,7 +58,7 @@ export const words = {
           : w.status === 'Ok'
             ? 'was approved and executed'
             : 'was approved, but the execution failed';
-        return `Your action ${action} (${id}) ${how}.${result ? ` Result: ${result}` : ''} Go on.`;
+        return `Your action ${action} (${id}) ${how}.${result ? `\nResult:\n${result}\n` : ' '}Go on.`;
       }
       case 'denied':
         return `Your action ${action} (${id}) was approved but not executed: ${w.reasonCode ?? 'it is no longer allowed'}. Nothing was done. Propose it anew if it is still needed, or finish.`;

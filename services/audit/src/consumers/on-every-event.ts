@@ -5,8 +5,7 @@ import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnModuleD
 import { type Kysely, sql } from 'kysely';
 import { type AuditConfig, CONFIG } from '../config.js';
 import { LogHalted, LogKeeper } from '../log/log-keeper.js';
-import type { StreamMessage } from '../log/log-writer.js';
-import { CONSUMER, hasBrokerHeaders, Stream } from '../log/stream.js';
+import { CONSUMER, Stream, toStreamMessage } from '../log/stream.js';
 import type { Database } from '../store/schema.js';
 
 /**
@@ -105,7 +104,7 @@ export class OnEveryEvent implements OnApplicationBootstrap, OnModuleDestroy {
     if (signal.aborted) stop();
     const take = async (batch: RawMessage[]) => {
       try {
-        await keeper.take(await Promise.all(batch.map((m) => this.#judge(m))));
+        await keeper.take(batch.map(toStreamMessage));
       } catch (err) {
         end.reject(err);
         throw err;
@@ -121,12 +120,6 @@ export class OnEveryEvent implements OnApplicationBootstrap, OnModuleDestroy {
       await this.#consumer.stop();
       this.#consumer = undefined;
     }
-  }
-
-  /** The broker's headers are also on what was fetched by sequence; how the stream holds the message decides. */
-  async #judge({ headers, ...message }: RawMessage): Promise<StreamMessage> {
-    if (!hasBrokerHeaders(headers)) return { ...message, brokerHeaders: false };
-    return { ...message, brokerHeaders: (await this.stream.at(message.seq))?.brokerHeaders ?? true };
   }
 
   #failed(err: unknown): void {

@@ -1,5 +1,5 @@
 import { consumerName, STREAM } from '@holdpoint/contracts';
-import type { Bus } from '@holdpoint/eventing';
+import { type Bus, type RawMessage, StreamReader } from '@holdpoint/eventing';
 import { Unavailable } from '@holdpoint/runtime';
 import type { StreamMessage } from './log-writer.js';
 
@@ -13,17 +13,11 @@ export interface StreamState {
   handedOut: number;
 }
 
-export type Headers = Iterable<[string, string[]]> | undefined;
-const BROKER_HEADERS = ['nats-stream', 'nats-subject'];
+/** Only the broker writes these; on a stored message they are the mark of a forged one (charter, section 2). */
+const BROKER_HEADERS = new Set(['nats-stream', 'nats-subject']);
 
-/** Whether a stored message bears headers that only the broker writes (charter, section 2), beyond the `own` ones of a Direct Get. */
-export function hasBrokerHeaders(headers: Headers, own = 0): boolean {
-  const count = new Map<string, number>();
-  for (const [key, values] of headers ?? []) {
-    const name = key.toLowerCase();
-    count.set(name, (count.get(name) ?? 0) + values.length);
-  }
-  return BROKER_HEADERS.some((name) => (count.get(name) ?? 0) > own);
+export function toStreamMessage({ headers, ...message }: RawMessage): StreamMessage {
+  return { ...message, brokerHeaders: headers?.keys().some((k) => BROKER_HEADERS.has(k.toLowerCase())) ?? false };
 }
 
 /**
@@ -31,39 +25,31 @@ export function hasBrokerHeaders(headers: Headers, own = 0): boolean {
  * Everything here throws Unavailable when the stream gives no answer.
  */
 export class Stream {
-  constructor(private readonly bus: Bus) {}
+  readonly #reader: StreamReader;
+
+  constructor(private readonly bus: Bus) {
+    this.#reader = new StreamReader(bus);
+  }
 
   /**
    * The first message at or after `seq`. A later one proves that nothing is stored in between; null may also mean that the
    * replica that answered is behind.
    */
   async from(seq: number): Promise<StreamMessage | null> {
-    try {
-      const found = await this.bus.jsm.direct.getMessage(STREAM, { seq, next_by_subj: '>' });
-      if (!found) return null;
-      return {
-        seq: found.seq,
-        subject: found.subject,
-        time: found.time,
-        bytes: found.data,
-        brokerHeaders: hasBrokerHeaders(found.header, 1),
-      };
-    } catch (cause) {
-      throw new Unavailable('the stream gave no answer', { cause });
-    }
+    const found = await this.#reader.nextRaw(seq);
+    return found && toStreamMessage(found);
   }
 
   /** The message at `seq`, or null when the stream does not hold it (any more). */
   async at(seq: number): Promise<StreamMessage | null> {
-    const found = await this.from(seq);
-    return found?.seq === seq ? found : null;
+    const found = await this.#reader.rawBySeq(seq);
+    return found && toStreamMessage(found);
   }
 
   async state(): Promise<StreamState> {
     try {
-      const info = await this.bus.jsm.consumers.info(STREAM, CONSUMER);
-      const handedOut = info.delivered.stream_seq;
-      return { handedOut, lastSeq: handedOut + info.num_pending };
+      const { delivered, num_pending } = await this.bus.request(() => this.bus.jsm.consumers.info(STREAM, CONSUMER));
+      return { handedOut: delivered.stream_seq, lastSeq: delivered.stream_seq + num_pending };
     } catch (cause) {
       throw new Unavailable('the stream does not tell where it stands', { cause });
     }

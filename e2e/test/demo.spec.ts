@@ -1,0 +1,74 @@
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { lastLine, type Ran, run } from './run.js';
+
+describe('npm run demo -- --yes', () => {
+  let home: string;
+  let ran: Ran;
+
+  beforeAll(async () => {
+    home = await mkdtemp(join(tmpdir(), 'holdpoint-demo-'));
+    ran = await run('demo.js', ['--yes'], { HOLDPOINT_HOME: home });
+  }, 120_000);
+  afterAll(() => rm(home, { recursive: true, force: true }));
+
+  it('plays the story, checks it, and exits 0', () => {
+    expect(`${ran.code} ${ran.stderr}`).toBe('0 ');
+    expect(lastLine(ran)).toEqual({
+      proposed: 4,
+      auto: 2,
+      held: 2,
+      approved: 1,
+      rejected: 1,
+      executed: 3,
+      woken: 2,
+      receipts: 4,
+    });
+  });
+
+  it('leaves no plaintext of arguments, results, prompts or reasons in the files of stream, database and logs', async () => {
+    const secrets = {
+      prompt: 'look through the inbox',
+      argument: 'The corrected invoice is on its way',
+      'big integer': '9007199254740993',
+      'auto argument': 'a corrected invoice over 1,380.00 EUR follows',
+      'result of a read': 'Three things worth knowing this week',
+      'result of an execution': 'The server answered',
+      reason: 'We stay subscribed.',
+    };
+    const stores = ['nats', 'postgres', 'logs', 'run'];
+    const found = (await Promise.all(stores.map((store) => search(join(home, store), Object.values(secrets))))).flat();
+    expect(found).toEqual([]);
+
+    // the search can find: metadata stands plain in both stores, and the tools' own outputs hold the argument
+    expect(await search(join(home, 'nats'), ['tool.proposed'])).not.toEqual([]);
+    expect(await search(join(home, 'postgres'), ['tool.proposed'])).not.toEqual([]);
+    expect(await search(join(home, 'demo'), [secrets.argument])).not.toEqual([]);
+  });
+});
+
+/** Files below the folder whose raw bytes hold one of the texts: plain, as UTF-16, or inside base64 at any alignment. */
+async function search(folder: string, texts: string[]): Promise<string[]> {
+  const needles = texts.flatMap((t) =>
+    [Buffer.from(t), Buffer.from(t, 'utf16le'), ...base64(t)].map((bytes) => ({ t, bytes })),
+  );
+  const hits: string[] = [];
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue;
+    const path = join(entry.parentPath, entry.name);
+    const bytes = await readFile(path);
+    for (const n of needles) if (bytes.includes(n.bytes)) hits.push(`${path}: ${n.t}`);
+  }
+  return hits;
+}
+
+function base64(text: string): Buffer[] {
+  return [0, 1, 2].flatMap((shift) => {
+    const whole = Buffer.concat([Buffer.alloc(shift), Buffer.from(text)]);
+    const inner = (encoding: 'base64' | 'base64url') =>
+      Buffer.from(whole.toString(encoding).slice(shift === 0 ? 0 : 4, Math.floor(whole.length / 3) * 4));
+    return [inner('base64'), inner('base64url')];
+  });
+}
