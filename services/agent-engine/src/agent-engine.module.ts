@@ -33,6 +33,7 @@ import { Runs } from './store/runs.js';
 import { Turns } from './store/turns.js';
 import { builtinTools } from './tools/catalogue.js';
 import { ToolRegistry } from './tools/registry.js';
+import type { Tool } from './tools/tool.js';
 
 const POLICY_TIMEOUT_MS = 5_000;
 
@@ -58,10 +59,10 @@ const build = <T>(type: new (...args: any[]) => T, ...inject: unknown[]) =>
 @Module({})
 export class AgentEngineModule {
   /** @throws when holdpoint.yaml, a script or the master key is wrong; the text names the file and what is wrong. */
-  static forRoot(config: EngineConfig): DynamicModule {
+  static forRoot(config: EngineConfig, tools: readonly Tool[] = builtinTools(config)): DynamicModule {
     const agents = loadAgents(config.HOLDPOINT_CONFIG);
     const models = new Map([...agents.values()].map((a: AgentDeclaration) => [a.name, new ScriptedModel(a.script)]));
-    const registry = new ToolRegistry(builtinTools(config));
+    const registry = new ToolRegistry(tools);
     for (const a of agents.values())
       for (const t of a.tools)
         if (!registry.find(t))
@@ -98,8 +99,8 @@ export class AgentEngineModule {
         make(
           Gate,
           [ToolRegistry, Calls, CallContent, EventPublisher, StreamReader, FactWaiter, Effects, PolicyQuestion],
-          (tools, calls, content, publisher, reader, facts, effects, question) =>
-            new Gate(tools, calls, content, publisher, reader, facts, effects, question, {
+          (named, calls, content, publisher, reader, facts, effects, question) =>
+            new Gate(named, calls, content, publisher, reader, facts, effects, question, {
               verdictMs: config.VERDICT_TIMEOUT_MS,
               stagedMs: config.STAGED_TIMEOUT_MS,
             }),
@@ -107,8 +108,8 @@ export class AgentEngineModule {
         make(
           FrozenCallExecutor,
           [ToolRegistry, CallContent, StreamReader, Effects, PolicyQuestion],
-          (tools, content, reader, effects, question) =>
-            new FrozenCallExecutor(tools, content, reader, effects, question, config.APPROVAL_LAPSE_MS),
+          (named, content, reader, effects, question) =>
+            new FrozenCallExecutor(named, content, reader, effects, question, config.APPROVAL_LAPSE_MS),
         ),
         build(Settlement, Executions, CallContent, Outbox, OutboxRelay),
         build(Player, DATABASE, Runs, Turns, Calls, CallContent, Gate, Outbox, OutboxRelay, ENGINE),

@@ -14,11 +14,16 @@ import { sql } from 'kysely';
 import { AgentEngineModule } from '../src/agent-engine.module.js';
 import { engineConfig } from '../src/config.js';
 import type { Database } from '../src/store/schema.js';
+import { builtinTools } from '../src/tools/catalogue.js';
+import type { Tool } from '../src/tools/tool.js';
 
 export interface EngineOptions {
   /** YAML of the scripted model. */
   script: string;
+  /** Names assigned to the agent. */
   tools?: string[];
+  /** Tools of the test's own beside the built-in ones. */
+  extraTools?: Tool[];
   env?: Record<string, string>;
   /** What policy answers when it is asked again; null: it does not answer. */
   policy?: () => Partial<PolicyCheckReply> | null;
@@ -89,7 +94,7 @@ export async function startEngine(options: EngineOptions) {
   const start = () =>
     createService({
       name: 'agent-engine',
-      module: AgentEngineModule.forRoot(config),
+      module: AgentEngineModule.forRoot(config, [...builtinTools(config), ...(options.extraTools ?? [])]),
       config,
       strategy: (app) => app.get(JetStreamServer),
     });

@@ -21,7 +21,7 @@ export class FrozenContent {
       throw err instanceof ContentUnreadable ? new ContentDamaged('the frozen box does not open', { cause: err }) : err;
     });
     const [nonce, bytes] = [plain.subarray(0, FROZEN_NONCE_BYTES), plain.subarray(FROZEN_NONCE_BYTES)];
-    if (nonce.length !== FROZEN_NONCE_BYTES || false)
+    if (nonce.length !== FROZEN_NONCE_BYTES || frozenDigest(call, nonce, bytes) !== call.digest)
       throw new ContentDamaged('the frozen bytes are not those of the digest');
     try {
       return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);

@@ -45,6 +45,8 @@ export interface Run {
   conversationId: string;
   taskId: string | undefined;
   attempt: number | undefined;
+  /** The run of the same conversation that started, as the stream has it, before this one had ended. */
+  overtakenBy: { runId: string; time: string } | null;
 }
 
 export interface Task {
@@ -56,6 +58,8 @@ export interface Task {
   attempt: number;
   /** The task was opened again since, so the next offer is the next attempt. */
   retried: boolean;
+  /** The run that its cancellation named. */
+  cancelledRun: string | null;
   runs: Map<number, { runId: string; started: boolean; status: RunStatus | null }>;
 }
 
@@ -70,7 +74,7 @@ export class Ledger {
   readonly calls = new Map<string, Call | Past>();
   readonly runs = new Map<string, Run | Past>();
   readonly tasks = new Map<string, Task | Past>();
-  /** The running run of each conversation. */
+  /** The run of each conversation that started last and has not ended. */
   readonly busy = new Map<string, string>();
   /** Numbers for people that have been given out, `acme#42`. */
   readonly numbers = new Set<string>();

@@ -66,6 +66,14 @@ describe('a task or run that keeps to the table', () => {
       ...waking(call, { outcome: 'denied', status: null }),
     ],
     'is a task cancelled while it runs': [...running, task.cancelled(taskRun.id), taskRun.completed('cancelled')],
+    'is a task cancelled again to name the run that crossed it': [
+      ...offered,
+      task.cancelled(),
+      taskRun.queued(),
+      task.cancelled(taskRun.id),
+      taskRun.completed('cancelled'),
+    ],
+    'has two runs in one conversation whose events crossed in the relay': crossed(),
     'has two runs in one conversation, one after the other': [
       run.queued(),
       rival.queued(),
@@ -79,6 +87,11 @@ describe('a task or run that keeps to the table', () => {
     expect(checkStream(stored(events), { settled: true }).violations).toEqual([]);
   });
 });
+
+function crossed(): Events {
+  const [ended, started] = [run.completed('ok'), rival.started()];
+  return [run.queued(), rival.queued(), run.started(), started, ended, rival.completed('ok')];
+}
 
 describe('a task or run that breaks a rule', () => {
   const executed = call.executed('Ok', { held: true, attempt: 1 });
@@ -149,7 +162,7 @@ describe('a task or run that breaks a rule', () => {
     [
       'run.conversation-busy',
       'two runs of one conversation at once',
-      [run.queued(), rival.queued(), run.started(), rival.started()],
+      [run.queued(), rival.queued(), run.started(), rival.started(), run.completed('ok')],
     ],
     ['run.task', 'a run of a task that never was', [taskRun.queued()]],
     ['run.task', 'a run before the offer', [task.created(), taskRun.queued()]],
@@ -173,6 +186,12 @@ describe('a task or run that breaks a rule', () => {
     ['task.order', 'an offer of what is dead', [...running, taskRun.completed('failed'), task.died(1), task.ready(2)]],
     ['task.order', 'a revival of what is not dead', [...offered, task.retried(1, ADA)]],
     ['task.order', 'a revival by nobody', [...running, taskRun.completed('failed'), task.died(1), task.retried(1)]],
+    ['task.order', 'a second cancellation that names no run', [...offered, task.cancelled(), task.cancelled()]],
+    [
+      'task.order',
+      'a third cancellation',
+      [...offered, task.cancelled(), taskRun.queued(), task.cancelled(taskRun.id), task.cancelled(taskRun.id)],
+    ],
     ['task.run', 'an end before the run ended', [...running, task.completed(taskRun.id)]],
     ['task.run', 'an end by another run', [...running, taskRun.completed('ok'), task.completed('else')]],
     ['task.run', 'an end by a run that failed', [...running, taskRun.completed('failed'), task.completed(taskRun.id)]],

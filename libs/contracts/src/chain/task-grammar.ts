@@ -24,6 +24,7 @@ export function acceptTaskEvent(ledger: Ledger, e: TaskEvent, seq: number) {
     task.retried = false;
   }
   if (e.type === 'task.retried') task.retried = true;
+  if (e.type === 'task.cancelled') task.cancelledRun = e.data.runId;
   if (to === 'done') ledger.tasks.set(e.subject, 'closed');
 }
 
@@ -45,6 +46,7 @@ function begin(ledger: Ledger, e: TaskEvent, seq: number): void {
     work,
     attempt: 0,
     retried: true,
+    cancelledRun: null,
     runs: new Map(),
   });
   acceptWakeUp(ledger, e, seq);
@@ -77,6 +79,8 @@ function faultOf(task: Task, e: TaskEvent): [code: string, message: string] | un
         return ['task.attempt', `${e.data.attempts} attempts are named and there were ${task.attempt}`];
       return failed ? undefined : ['task.run', 'given up, and its run did not fail'];
     case 'task.cancelled':
+      if (task.state === 'cancelled' && (task.cancelledRun !== null || e.data.runId === null))
+        return ['task.order', 'cancelled again, and not to name a run'];
       return e.data.runId === null || e.data.runId === run?.runId
         ? undefined
         : ['task.run', `run ${e.data.runId} is not a run of this attempt`];

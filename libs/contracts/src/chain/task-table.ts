@@ -26,7 +26,8 @@ export const runTable: Record<RunState, Readonly<Record<string, RunState>>> = {
 
 /**
  * Charter, section 7, the taskboard's rows. Accepted and running are told by the run. An offer lapses without an event,
- * and may be made again before the taskboard has heard that it was accepted; a cancellation may cross a run on its way.
+ * and may be made again before the taskboard has heard that it was accepted. A cancellation may cross a run on its way,
+ * and is then told again with the run's name.
  */
 export const taskTable: Record<TaskState, Readonly<Record<string, TaskState>>> = {
   open: { 'task.ready': 'offered', 'task.cancelled': 'cancelled' },
@@ -39,7 +40,7 @@ export const taskTable: Record<TaskState, Readonly<Record<string, TaskState>>> =
   },
   done: {},
   dead: { 'task.retried by a person': 'open', 'task.cancelled': 'cancelled' },
-  cancelled: {},
+  cancelled: { 'task.cancelled': 'cancelled' },
 };
 
 export const runRow = (e: RunEvent): string => (e.type === 'run.completed' ? `${e.type} ${e.data.status}` : e.type);

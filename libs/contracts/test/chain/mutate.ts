@@ -50,7 +50,7 @@ function missed(story: Story, at: number): boolean {
     case 'task.died':
       return !later.some((x) => x.type === 'task.cancelled');
     case 'task.cancelled':
-      return !earlier(story, at, 'task.died');
+      return !earlier(story, at, 'task.died') && !earlier(story, at, 'task.cancelled') && later.length === 0;
     default:
       return true;
   }

@@ -19,6 +19,7 @@ interface TaskRow {
   attempt: number;
   offers: number;
   seenCancel: boolean;
+  recalled: boolean;
 }
 interface Action {
   /** Something the system does by itself sooner or later. The others are chance, people and faults. */
@@ -125,7 +126,7 @@ export class World {
 
   #queueRun(maker: RunMaker) {
     this.#runs.push({ maker, state: 'queued' });
-    this.#send(maker.provenance.conversationId, maker.queued());
+    this.#send(maker.id, maker.queued());
   }
 
   #runActions(run: RunRow, due: Offer, may: Offer) {
@@ -133,7 +134,7 @@ export class World {
     const talk = maker.provenance.conversationId;
     const over = (status: 'ok' | 'failed' | 'interrupted' | 'cancelled') => {
       run.state = 'over';
-      this.#send(talk, maker.completed(status));
+      this.#send(maker.id, maker.completed(status));
     };
     const task = this.#tasks.find((t) => t.maker.id === maker.provenance.taskId);
     if (state !== 'over' && task?.seenCancel) due(() => over('cancelled'));
@@ -142,7 +143,7 @@ export class World {
       if (!busy)
         due(() => {
           run.state = 'running';
-          this.#send(talk, maker.started());
+          this.#send(maker.id, maker.started());
         });
       may(() => over('failed'));
     }
@@ -278,7 +279,7 @@ export class World {
   }
 
   #createTask(maker: TaskMaker) {
-    this.#tasks.push({ maker, state: 'open', attempt: 1, offers: 0, seenCancel: false });
+    this.#tasks.push({ maker, state: 'open', attempt: 1, offers: 0, seenCancel: false, recalled: false });
     this.#send(maker.id, maker.created());
   }
 
@@ -300,6 +301,11 @@ export class World {
         task.seenCancel = true;
       });
 
+    if (state === 'cancelled' && !task.recalled && run && this.#stored('run.queued', run.maker.id) !== undefined)
+      due(() => {
+        task.recalled = true;
+        send(maker.cancelled(run.maker.id));
+      });
     if (state === 'open') due(offer);
     if (state === 'offered' && task.offers < 4) may(offer);
     if (state === 'offered' && receipt === 'ok')
