@@ -45,8 +45,9 @@ export interface Run {
   conversationId: string;
   taskId: string | undefined;
   attempt: number | undefined;
-  /** The run of the same conversation that started, as the stream has it, before this one had ended. */
-  overtakenBy: { runId: string; time: string } | null;
+  startedAt: number;
+  /** A run of the same conversation that started after this one, and while this one was running as the stream has it. */
+  next: { runId: string; startedAt: number } | null;
 }
 
 export interface Task {

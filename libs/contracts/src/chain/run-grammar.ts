@@ -18,17 +18,21 @@ export function acceptRunEvent(ledger: Ledger, e: RunEvent, seq: number) {
   run.state = to;
   const attempt = attemptOf(ledger, run);
   if (to === 'running') {
-    const other = ledger.runs.get(ledger.busy.get(run.conversationId) ?? '');
-    if (isFollowed(other)) other.overtakenBy = { runId: e.subject, time: e.time };
+    run.startedAt = Date.parse(e.time);
+    const otherId = ledger.busy.get(run.conversationId) ?? '';
+    const other = ledger.runs.get(otherId);
+    if (isFollowed(other)) {
+      if (other.startedAt <= run.startedAt) other.next = { runId: e.subject, startedAt: run.startedAt };
+      else run.next = { runId: otherId, startedAt: other.startedAt };
+    }
     ledger.busy.set(run.conversationId, e.subject);
     if (attempt) attempt.started = true;
   }
   if (e.type === 'run.completed') {
     ledger.counts.receipts++;
     // A relay keeps order within a run and not between two, so their own times tell whether they ran at once.
-    const { overtakenBy } = run;
-    if (overtakenBy && Date.parse(e.time) > Date.parse(overtakenBy.time))
-      found('run.conversation-busy', `ran on while run ${overtakenBy.runId} of its conversation was running`);
+    if (run.next && Date.parse(e.time) > run.next.startedAt)
+      found('run.conversation-busy', `ran on while run ${run.next.runId} of its conversation was running`);
     if (ledger.busy.get(run.conversationId) === e.subject) ledger.busy.delete(run.conversationId);
     if (attempt) attempt.status = e.data.status;
     ledger.runs.set(e.subject, 'closed');
@@ -53,7 +57,8 @@ function begin(ledger: Ledger, e: RunEvent, seq: number): void {
     conversationId,
     taskId,
     attempt,
-    overtakenBy: null,
+    startedAt: 0,
+    next: null,
   });
   const fault = joinTask(ledger, e);
   if (fault) ledger.found('run.task', seq, entity, fault);

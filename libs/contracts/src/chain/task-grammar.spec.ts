@@ -89,8 +89,8 @@ describe('a task or run that keeps to the table', () => {
 });
 
 function crossed(): Events {
-  const [ended, started] = [run.completed('ok'), rival.started()];
-  return [run.queued(), rival.queued(), run.started(), started, ended, rival.completed('ok')];
+  const [first, ended, second] = [run.started(), run.completed('ok'), rival.started()];
+  return [run.queued(), rival.queued(), second, first, ended, rival.completed('ok')];
 }
 
 describe('a task or run that breaks a rule', () => {

@@ -93,25 +93,19 @@ export class EventLog {
 
   /** A run's own events and every event of its calls: verdict, staging, votes, decision, execution, and the tasks they made. */
   async chainOfRun(runId: string): Promise<LoggedMessage[]> {
+    const calls = await this.db
+      .selectFrom('event_log')
+      .select('call_id')
+      .distinct()
+      .where('run_id', '=', runId)
+      .where('type', 'in', ['tool.proposed', 'tool.executed'] satisfies HoldpointEvent['type'][])
+      .execute();
+    // The ids as values: an OR over a subquery would read the whole log.
+    const callIds = calls.flatMap((c) => c.call_id ?? []);
     const rows = await this.db
       .selectFrom('event_log')
       .select(COLUMNS)
-      .where((e) =>
-        e.or([
-          e('run_id', '=', runId),
-          e(
-            'call_id',
-            'in',
-            e
-              .selectFrom('event_log as c')
-              .select('c.call_id')
-              .where('c.run_id', '=', runId)
-              .where('c.type', 'in', ['tool.proposed', 'tool.executed'])
-              .where('c.call_id', 'is not', null)
-              .$castTo<{ call_id: string }>(),
-          ),
-        ]),
-      )
+      .where((e) => e.or([e('run_id', '=', runId), e('call_id', '=', sql<string>`any(${callIds}::text[])`)]))
       .orderBy('stream_seq')
       .execute();
     return rows.map(toLogged);
