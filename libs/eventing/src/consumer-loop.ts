@@ -1,4 +1,5 @@
 import { STREAM } from '@holdpoint/contracts';
+import { passed } from '@holdpoint/runtime';
 import type { JsMsg } from '@nats-io/jetstream';
 import { Logger } from '@nestjs/common';
 import { Bus } from './bus.js';
@@ -123,6 +124,7 @@ export class ConsumerLoop {
     if (verdict.kind === 'retry') return Math.max(1, Math.ceil(verdict.ms));
     if (verdict.kind === 'pause') return this.#pause();
     this.#backoff.reset();
+    if (verdict.kind !== 'dead') passed('ack', message.subject);
     // No reason with `term`: servers before 2.10.4 ignore the whole answer then.
     answer(() => (verdict.kind === 'dead' ? message.term() : message.ack()));
     return undefined;

@@ -19,7 +19,8 @@ export interface EventContext {
   readonly deliveries: number;
   /**
    * Runs `fn` and remembers the event in one transaction, so that the effect happens once however often the event is
-   * delivered. False when it has happened before. The outbox is poked after the commit.
+   * delivered. False when it has happened before. Once a handler: a second call finds the event remembered by the first.
+   * The outbox is poked after the commit.
    */
   once(fn: (tx: AnyTransaction) => Promise<void>): Promise<boolean>;
 }

@@ -1,4 +1,4 @@
-import { isInfrastructureFault, Unavailable } from '@holdpoint/runtime';
+import { isInfrastructureFault, passed, Unavailable } from '@holdpoint/runtime';
 import { Logger } from '@nestjs/common';
 import { explain } from './dead-letters.js';
 import { OutboxStore, type Row } from './outbox-store.js';
@@ -167,6 +167,7 @@ class Round {
         const known = row.old && !row.once ? await this.publisher.findLast(row) : null;
         const { seq } = known ?? (await this.publisher.store(row));
         this.sent.push({ rowId: row.rowId, seq });
+        passed('publish', row.subject);
         this.onStored(row.id, seq);
       } catch (error) {
         if (isInfrastructureFault(error)) this.fault ??= error;

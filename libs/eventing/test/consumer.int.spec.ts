@@ -3,6 +3,7 @@ import { openDatabase, Unavailable } from '@holdpoint/runtime';
 import { eventually } from '@holdpoint/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { headers } from '@nats-io/nats-core';
+import { sql } from 'kysely';
 import type { JetStreamServerOptions } from '../src/index.js';
 import {
   type Bus,
@@ -362,6 +363,35 @@ describe('infrastructure that is down', () => {
     const start = performance.now();
     await settled();
     expect(performance.now() - start).toBeLessThan(15_000);
+    expect((await effects(events)).sort()).toEqual(events.map((e) => e.id).sort());
+    expect(await unhandled(events)).toEqual([]);
+  });
+
+  it('pauses, counts nothing and is resumed from: connections ended amid transactions', async () => {
+    let within = 0;
+    let open = false;
+    serve(async (event, ctx) => {
+      await ctx.once(async (tx) => {
+        await tx.insertInto('effects').values({ event_id: event.id, seq: ctx.seq }).execute();
+        within++;
+        await eventually(
+          () =>
+            open ||
+            tx
+              .selectFrom('effects')
+              .select('seq')
+              .limit(1)
+              .execute()
+              .then(() => false),
+        );
+      });
+    });
+    const events = await publishAll(some(20));
+    await eventually(() => within >= 5);
+    await sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE datname = current_database() AND usename = 'hp_agent_engine'`.execute(world.superuser);
+    open = true;
+    await settled();
     expect((await effects(events)).sort()).toEqual(events.map((e) => e.id).sort());
     expect(await unhandled(events)).toEqual([]);
   });

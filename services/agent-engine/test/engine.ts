@@ -111,6 +111,7 @@ export async function startEngine(options: EngineOptions) {
     connect('staging'),
     connect('taskboard'),
   ]);
+  const publisherOf = (of: Bus) => new EventPublisher(of, new StreamReader(of));
   const reader = new StreamReader(asStaging);
   const db = openDatabase<Database>(database.url('agent-engine'), { max: 2 });
   const ask = async (method: string, path: string, body?: unknown) => {
@@ -131,9 +132,9 @@ export async function startEngine(options: EngineOptions) {
     reader,
     ask,
     as: {
-      policy: new EventPublisher(asPolicy),
-      staging: new EventPublisher(asStaging),
-      taskboard: new EventPublisher(asTaskboard),
+      policy: publisherOf(asPolicy),
+      staging: publisherOf(asStaging),
+      taskboard: publisherOf(asTaskboard),
     },
     run: async (prompt: string, conversationId?: string): Promise<string> => {
       const { status, body } = await ask('POST', '/v1/agents/helper/runs', {

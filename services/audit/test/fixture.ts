@@ -85,7 +85,7 @@ export class World {
       HOLDPOINT_IDENTITY_FILE: await file('identities.json', JSON.stringify(people)),
       HOLDPOINT_SERVICE_TOKEN: tokenOf('audit'),
       HOLDPOINT_MASTER_KEY_FILE: masterKey,
-      LOG_LEVEL: process.env['TEST_LOG'] ?? 'fatal',
+      LOG_LEVEL: 'fatal',
       AUDIT_RETRY_MS: '100',
     };
     const hub = await connectBus({ servers: bus.url, ...bus.credentials('hub'), name: 'hub', apiPrefix: '$JS.API' });
