@@ -202,7 +202,8 @@ describe('runs and unknown ends', () => {
   it('executing → in-doubt: lease and tool time-out lapsed', async () => {
     const runId = await engine.run('waits');
     const [callId] = await engine.calls(runId);
-    const { event } = await engine.stored('tool.proposed', callId as string);
+    const proposal = await engine.stored('tool.proposed', callId as string);
+    const { event } = proposal;
     await engine.db
       .insertInto('executions')
       .values({
@@ -221,6 +222,8 @@ describe('runs and unknown ends', () => {
       .execute();
     const doubt = await engine.stored('tool.in-doubt', callId as string);
     expect(doubt.event.data).toMatchObject({ reason: 'lease-lapsed', attempt: 1 });
+    await engine.as.policy.publish(verdictOn(proposal, 'deny'));
+    await engine.ended(runId);
   });
 
   it('a claim never goes back, whoever asks the table', async () => {

@@ -21,8 +21,9 @@ export class OnTaskReady {
   async handle(event: HoldpointEvent<'task.ready'>, ctx: EventContext): Promise<void> {
     const { work, attempt } = event.data;
     const taskId = event.subject;
-    const agent = this.agents.get(work.agent);
-    if (!agent || agent.space !== event.spaceid) throw new Discard(`no agent ${work.agent} in this space`);
+    const declared = this.agents.get(work.agent);
+    const agent =
+      declared?.space === event.spaceid ? declared : { name: work.agent, space: event.spaceid, model: 'unknown' };
     const conversation = await this.runs.conversation(work.conversationId);
     if (conversation?.space_id !== event.spaceid) throw new Discard('no such conversation in this space');
 

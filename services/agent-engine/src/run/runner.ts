@@ -158,7 +158,7 @@ export class Runner implements OnApplicationBootstrap, OnModuleDestroy {
     try {
       const agent = this.agents.get(run.agent);
       const model = this.models.get(run.agent);
-      if (!agent || !model) {
+      if (agent?.space !== run.space_id || !model) {
         await this.player.complete(run, { state: 'failed', reason: 'agent-unknown', result: '' });
         return;
       }

@@ -8,7 +8,8 @@ import type { Database } from '../store/schema.js';
 import type { Runner } from './runner.js';
 
 export interface RunOrder {
-  agent: AgentDeclaration;
+  /** A task may name an agent that is declared no more; its run then fails, and the task with it. */
+  agent: Pick<AgentDeclaration, 'name' | 'space'> & { model: string };
   principal: Principal;
   source: Source;
   prompt: string;

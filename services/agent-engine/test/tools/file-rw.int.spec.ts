@@ -231,6 +231,7 @@ describe('FileRW', () => {
 const onLinux = process.platform === 'linux' ? describe : describe.skip;
 onLinux('FileRW in a race with another process', () => {
   let swapper: ChildProcess;
+  afterEach(() => swapper.kill());
   const swapping = async (path: string, target: string) => {
     swapper = fork(join(import.meta.dirname, 'swap-loop.ts'), [path, target], { execArgv: [] });
     await once(swapper, 'message');

@@ -27,7 +27,12 @@ afterEach(async () => {
 
 /** Through the registry, as the engine does it: text in, outcome out. */
 async function call(url: string, json: string, ctx: Partial<ToolContext> = {}) {
-  const tool = mailTool({ MAIL_SMTP_URL: url, MAIL_FROM: 'agent@example.test', MAIL_MAILDIR: maildir });
+  const tool = mailTool({
+    MAIL_SMTP_URL: url,
+    MAIL_FROM: 'agent@example.test',
+    MAIL_MAILDIR: maildir,
+    MAIL_TIMEOUT_MS: 60_000,
+  });
   const resolved = new ToolRegistry([tool]).resolve(tool, parseArguments(json));
   if (!resolved.ok) return resolved;
   const whole = { callId: '01jcall', spaceId: 'acme', attempt: 1, signal: AbortSignal.timeout(20_000), ...ctx };

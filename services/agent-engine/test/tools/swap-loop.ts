@@ -9,7 +9,8 @@ let stopping = false;
 function place(put: () => void): void {
   for (;;)
     try {
-      return put();
+      put();
+      return;
     } catch {
       try {
         rmSync(path, { recursive: true, force: true });

@@ -11,6 +11,14 @@ export const mailConfig = {
   MAIL_SMTP_URL: z.url({ protocol: /^smtps?$/, error: 'must be smtp://[user:password@]host[:port], or smtps://' }),
   /** The bare address that every mail comes from; its domain is that of the message ids. */
   MAIL_FROM: address,
+  /** How long a server may take to accept a mail; after that its end is unknown. */
+  MAIL_TIMEOUT_MS: z.coerce
+    .number()
+    .int()
+    .min(100)
+    .max(600_000)
+    .default(60_000)
+    .describe('a number of milliseconds from 100 to 600000'),
   MAIL_MAILDIR: z.string().refine(isAbsolute, 'must be an absolute path of a maildir'),
 };
 export type MailConfig = z.infer<z.ZodObject<typeof mailConfig>>;
@@ -55,7 +63,7 @@ export function mailTool(config: MailConfig): Tool {
         scope: 'user',
         executionClass: 'at-most-once',
         schema: send,
-        timeoutMs: 60_000,
+        timeoutMs: config.MAIL_TIMEOUT_MS,
         run: ({ to, cc = [], bcc = [], subject, body }, ctx) => {
           const letter = { callId: ctx.callId, date: new Date(), from, to, cc, subject, body };
           const envelope = { from, to: [...to, ...cc, ...bcc] };
