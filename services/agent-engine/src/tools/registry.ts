@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { z } from 'zod';
 import { modelDescription, modelSchema, type ObjectSchema, schemaDigest } from './schema.js';
 import type { Tool, ToolAction } from './tool.js';
@@ -68,7 +69,12 @@ export class ToolRegistry {
     if (!action)
       return { ok: false, code: 'arguments.action-unknown', message: `${tool.name} has no such action. ${known}` };
     const parsed = action.schema.safeParse(args);
-    if (parsed.success) return { ok: true, action, args };
+    if (parsed.success) {
+      // prototypes aside, a check leaves what it checks as it is; coercion and trimming show in no JSON Schema
+      if (!isDeepStrictEqual(structuredClone(parsed.data), structuredClone(args)))
+        throw new Error(`the schema of ${tool.name}.${action.name} changes what it checks`);
+      return { ok: true, action, args };
+    }
     const expected = parsed.error.issues.slice(0, 5).map((i) => expectation(i, tool, action));
     return {
       ok: false,

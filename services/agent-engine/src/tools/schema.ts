@@ -10,12 +10,16 @@ export interface ObjectSchema {
   additionalProperties: false;
 }
 
-/** @throws when the action's schema is not a strict object whose `action` is the action's own name. */
+/**
+ * @throws when the action's schema is not a strict object whose `action` is the action's own name, or has a default, a
+ * transform or an object inside that is not strict: then what it takes and what it gives differ.
+ */
 export function actionSchema(action: ToolAction): ObjectSchema {
   const { $schema, ...schema } = z.toJSONSchema(action.schema);
   const object = schema as unknown as ObjectSchema;
-  if (object.type !== 'object' || object.additionalProperties !== false)
-    throw new Error(`the schema of action ${action.name} must be a strict object`);
+  const { $schema: _, ...taken } = z.toJSONSchema(action.schema, { io: 'input' });
+  if (object.type !== 'object' || object.additionalProperties !== false || canonical(taken) !== canonical(schema))
+    throw new Error(`the schema of action ${action.name} must be a strict object that only checks`);
   if (object.properties['action']?.['const'] !== action.name || !object.required?.includes('action'))
     throw new Error(`the schema of action ${action.name} must require action to be "${action.name}"`);
   return object;

@@ -32,7 +32,7 @@ export interface ToolAction<A = unknown> {
   readonly scope: 'user' | 'admin';
   /** What another attempt may do when nobody knows how the last one ended. */
   readonly executionClass: ExecutionClass;
-  /** A strict object. Input and output are one type: defaults, coercion and transforms do not compile (charter, section 5). */
+  /** A strict object that only checks: defaults, coercion, trimming and transforms are refused (charter, section 5). */
   readonly schema: z.ZodType<A, A>;
   readonly timeoutMs: number;
   /** Gets the frozen values themselves, checked and untouched. A throw of a write counts as `unknown`. */
@@ -52,10 +52,18 @@ export const done = (result: string): ToolOutcome => ({ kind: 'done', result });
 export const didNotHappen = (error: string): ToolOutcome => ({ kind: 'did-not-happen', error });
 export const unknown = (detail: string): ToolOutcome => ({ kind: 'unknown', detail });
 
-/** The last question before an effect: undefined to go on, or why nothing may be done any more. */
+/** The last question before an effect: undefined to go on, or why nothing may be done any more. No answer means no. */
 export async function mayNotBegin(ctx: ToolContext): Promise<string | undefined> {
-  if (ctx.stillLeased && !(await ctx.stillLeased()))
+  if (!(await leased(ctx)))
     return 'It was not begun in time, so nothing was done. Propose it anew if it is still needed.';
   if (ctx.signal.aborted) return 'It was cancelled before it began, so nothing was done.';
   return undefined;
+}
+
+async function leased(ctx: ToolContext): Promise<boolean> {
+  try {
+    return ctx.stillLeased === undefined || (await ctx.stillLeased());
+  } catch {
+    return false;
+  }
 }

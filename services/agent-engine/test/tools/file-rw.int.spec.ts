@@ -196,7 +196,8 @@ describe('FileRW', () => {
 
   it('changes nothing without a lease, or once its time is up', async () => {
     await writeFile(join(root, 'f'), 'old');
-    for (const ctx of [{ stillLeased: () => false }, { signal: AbortSignal.abort() }]) {
+    const noAnswer = () => Promise.reject(new Error('the database is down'));
+    for (const ctx of [{ stillLeased: () => false }, { stillLeased: noAnswer }, { signal: AbortSignal.abort() }]) {
       expect(await ask('write', { path: 'f', content: 'new' }, ctx)).toEqual(refused);
       expect(await ask('write', { path: 'made/f', content: 'new' }, ctx)).toEqual(refused);
       expect(await ask('delete', { path: 'f' }, ctx)).toEqual(refused);
@@ -231,7 +232,11 @@ describe('FileRW', () => {
 const onLinux = process.platform === 'linux' ? describe : describe.skip;
 onLinux('FileRW in a race with another process', () => {
   let swapper: ChildProcess;
-  afterEach(() => swapper.kill());
+  afterEach(async () => {
+    if (swapper.exitCode !== null) return;
+    swapper.kill('SIGKILL');
+    await once(swapper, 'exit');
+  });
   const swapping = async (path: string, target: string) => {
     swapper = fork(join(import.meta.dirname, 'swap-loop.ts'), [path, target], { execArgv: [] });
     await once(swapper, 'message');

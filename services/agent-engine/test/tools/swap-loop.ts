@@ -25,12 +25,13 @@ function swap(): void {
   place(() => symlinkSync(outside, path));
   unlinkSync(path);
   place(() => renameSync(aside, path));
-  if (stopping) process.disconnect();
+  if (stopping) process.exit();
   else setImmediate(swap);
 }
 
-process.on('message', () => {
-  stopping = true;
-});
+for (const event of ['message', 'disconnect'])
+  process.on(event, () => {
+    stopping = true;
+  });
 process.send?.('swapping');
 swap();

@@ -9,7 +9,7 @@ export interface Envelope {
   to: readonly string[];
 }
 
-/** `smtp://[user:password@]host[:port]`, or `smtps:` for TLS from the start. */
+/** `smtp://[user:password@]host[:port]` (587 unless given), or `smtps:` (465) for TLS from the start. */
 interface SmtpServer {
   host: string;
   port: number;
@@ -125,5 +125,5 @@ function outcomeOf(error: SmtpError, begun: boolean): ToolOutcome {
 const refusedRecipients = (e: Partial<SMTPConnectionEnvelope>) =>
   `The mail server refused ${e.rejected?.map((r) => printable(r)).join(', ')}, so nothing was sent to anyone.`;
 
-/** A stranger's text. */
-const quote = (text: string) => printable(text).slice(0, 200);
+/** A stranger's text, its beginning. */
+const quote = (text: string) => printable(text.slice(0, 200));

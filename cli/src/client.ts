@@ -1,0 +1,102 @@
+import { type Problem, page, problem } from '@holdpoint/contracts';
+import { z } from 'zod';
+import { Failure, failed, notRunning } from './failure.js';
+import type { Service, Settings } from './settings.js';
+
+const TIMEOUT_MS = 30_000;
+const PAGE_SIZE = 200;
+
+/** The services' HTTP interfaces. Whatever is not the answer that was asked for is thrown as a Failure. */
+export class Client {
+  constructor(private readonly settings: Settings) {}
+
+  get<T extends z.ZodType>(service: Service, path: string, schema: T): Promise<z.infer<T>> {
+    return this.#ask(service, 'GET', path, schema);
+  }
+
+  post<T extends z.ZodType>(service: Service, path: string, body: object, schema: T): Promise<z.infer<T>> {
+    return this.#ask(service, 'POST', path, schema, body);
+  }
+
+  /** Every item of a list, page after page. */
+  async all<T extends z.ZodType>(service: Service, path: string, query: Query, item: T): Promise<z.infer<T>[]> {
+    const items: z.infer<T>[] = [];
+    let cursor: string | undefined;
+    do {
+      const at = `${path}${queryString({ ...query, limit: PAGE_SIZE, cursor })}`;
+      const found = await this.get(service, at, page(item));
+      items.push(...(found.items as z.infer<T>[]));
+      cursor = found.nextCursor;
+    } while (cursor !== undefined);
+    return items;
+  }
+
+  async #ask<T extends z.ZodType>(
+    service: Service,
+    method: string,
+    path: string,
+    schema: T,
+    body?: object,
+  ): Promise<z.infer<T>> {
+    const base = this.settings.urls[service];
+    let response: Response;
+    let text: string;
+    try {
+      response = await fetch(new URL(path, base), {
+        method,
+        headers: {
+          accept: 'application/json, application/problem+json',
+          authorization: `Bearer ${this.settings.token}`,
+          ...(body && { 'content-type': 'application/json' }),
+        },
+        ...(body && { body: JSON.stringify(body) }),
+        // a token is for the service it was issued to, and for nobody it points at
+        redirect: 'error',
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+      });
+      text = await response.text();
+    } catch (error) {
+      if ((error as Error).name === 'TimeoutError')
+        throw failed(
+          'cli.no-answer',
+          `${service} gave no answer in ${TIMEOUT_MS / 1000} s. Look before you try again.`,
+        );
+      throw notRunning(`${service} cannot be reached at ${base}.`);
+    }
+    const json = parsed(text);
+    if (!response.ok) throw new Failure(problemOf(service, response.status, json));
+    const answer = schema.safeParse(json);
+    if (answer.success) return answer.data;
+    const field = answer.error.issues[0]?.path.join('.') || 'the whole';
+    throw failed(
+      'cli.unexpected-answer',
+      `${service} answered something unexpected (${field}). Is it another version?`,
+    );
+  }
+}
+
+export type Query = Record<string, string | number | undefined>;
+
+/** `?a=1&b=2` of what is defined, or nothing. */
+export function queryString(query: Query): string {
+  const set = new URLSearchParams();
+  for (const [k, v] of Object.entries(query)) if (v !== undefined) set.append(k, String(v));
+  return set.size === 0 ? '' : `?${set}`;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const anyProblem = z.looseObject(problem.shape);
+
+function problemOf(service: Service, status: number, json: unknown): Problem {
+  const told = anyProblem.safeParse(json);
+  if (told.success) return told.data;
+  const detail = `${service} answered ${status} and did not say why.`;
+  return { type: 'about:blank', title: 'Unexpected answer', status, detail, code: 'cli.unexpected-answer' };
+}

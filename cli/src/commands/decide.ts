@@ -1,0 +1,61 @@
+import { createInterface } from 'node:readline/promises';
+import { approvalSummary, sha256Hex } from '@holdpoint/contracts';
+import type { Client } from '../client.js';
+import { failed, misused } from '../failure.js';
+import { document, say, TYPED } from '../output.js';
+import { described, fetchApproval } from './show.js';
+
+export interface DecideOptions {
+  json?: boolean;
+  reason?: string;
+  digest?: string;
+  yes?: boolean;
+}
+
+/**
+ * Decides on a held call, by the digest of what was seen. At a terminal the call is shown and the person asked; anywhere
+ * else a digest, or `--yes` for whatever stands there now, has to be given.
+ */
+export async function decide(
+  client: Client,
+  decision: 'approve' | 'reject',
+  ref: string,
+  o: DecideOptions,
+): Promise<number> {
+  const ask = !o.yes && !o.json && process.stdin.isTTY === true && process.stdout.isTTY === true;
+  if (o.digest !== undefined && !sha256Hex.safeParse(o.digest).success)
+    throw misused('A digest is 64 hexadecimal digits in small letters; `holdpoint show` prints it.');
+  if (!ask && !o.yes && o.digest === undefined)
+    throw misused(
+      `Nobody can be asked here. Give --digest with the digest that \`${TYPED} show ${ref}\` printed, or --yes to ${decision} unseen.`,
+    );
+  const call = await fetchApproval(client, ref);
+  const name = `${call.spaceId}#${call.number}`;
+  const digest = o.digest ?? call.digest;
+  if (ask) {
+    say(...described(call), '');
+    if (!(await agreed(`${decision === 'approve' ? 'Release exactly this' : 'Refuse this'} call, ${name}? [y/N] `)))
+      throw failed('cli.not-confirmed', `Nothing was decided: ${name} still waits.`);
+  } else if (!o.json) say(`digest ${digest}`);
+  const body = { decision, digest, ...(o.reason === undefined ? {} : { reason: o.reason }) };
+  const decided = await client.post('staging', `/v1/approvals/${call.id}/decision`, body, approvalSummary);
+  if (o.json) document(decided);
+  else {
+    say(`${name} is ${decided.status}.`);
+    if (decided.status === 'approved')
+      say(`It is executed now, and the agent is told.  See:  ${TYPED} chain ${call.id}`);
+    else say(`It will not run, and the agent is told.  See:  ${TYPED} chain ${call.id}`);
+  }
+  return 0;
+}
+
+async function agreed(question: string): Promise<boolean> {
+  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  try {
+    return /^y(es)?$/i.test((await terminal.question(question)).trim());
+  } catch {
+    return false;
+  } finally {
+    terminal.close();
+  }
+}

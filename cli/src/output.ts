@@ -1,0 +1,47 @@
+import type { Problem } from '@holdpoint/contracts';
+import { printable } from '@holdpoint/contracts';
+import { span } from './text.js';
+
+/** How this command was typed, and is to be typed next. */
+export const TYPED = process.env['npm_command'] === 'run-script' ? 'npm run --silent holdpoint --' : 'holdpoint';
+
+/**
+ * Writes lines for people. Whatever a command forgot to escape is escaped here: nothing but printable characters and our
+ * own line breaks reach the terminal.
+ */
+export function say(...lines: string[]): void {
+  process.stdout.write(`${lines.map(harmless).join('\n')}\n`);
+}
+
+/** The one JSON document of a command, in ASCII, so that it is as safe to look at as it is to parse. */
+export function document(value: unknown): void {
+  process.stdout.write(`${ascii(value)}\n`);
+}
+
+export function complain(problem: Problem, json: boolean): void {
+  if (json) process.stderr.write(`${ascii(problem)}\n`);
+  else process.stderr.write(`${sentencesOf(problem).map(harmless).join('\n')}\n`);
+}
+
+const harmless = (line: string): string => line.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (ch) => printable(ch));
+
+const ascii = (value: unknown): string =>
+  JSON.stringify(value, null, 2).replace(
+    /[\u007f-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+
+/** A problem as a person wants to read it: what it is, what to do, its code to look it up by. */
+export function sentencesOf(p: Problem, now = Date.now()): string[] {
+  const lines = [`holdpoint: ${printable(p.detail ?? p.title)} [${printable(p.code)}]`];
+  for (const { field, message } of p.errors ?? []) lines.push(`  ${printable(field)}: ${printable(message)}`);
+  const { decidedBy, decidedAt } = p as { decidedBy?: { id?: unknown } | null; decidedAt?: unknown };
+  if (typeof decidedAt === 'string') {
+    const by = typeof decidedBy?.id === 'string' ? `by ${printable(decidedBy.id)} ` : '';
+    const ago = Number.isNaN(Date.parse(decidedAt)) ? '' : `, ${span(now - Date.parse(decidedAt))} ago`;
+    lines.push(`  Decided ${by}at ${printable(decidedAt)}${ago}.`);
+  }
+  if (p.status === 401)
+    lines.push('  The token was refused: choose a person with --as <person>, or set HOLDPOINT_TOKEN.');
+  return lines;
+}

@@ -1,0 +1,330 @@
+import { type ApprovalView, type RunView, schemaUri, subjectOf } from '@holdpoint/contracts';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Installation } from './holdpoint.js';
+
+let at: Installation;
+beforeAll(async () => {
+  at = await Installation.open();
+});
+afterAll(() => at.close());
+beforeEach(() => {
+  at.asked.length = 0;
+  at.answers.clear();
+});
+
+/** Clears the screen, hides, turns text round, ends lines, and rings the bell. */
+const HOSTILE = '\u001b[2J\u009b31m\u202e\u200b\u2028\u0007\r';
+const UNSAFE = /[^\P{C}\n]|[\p{Zl}\p{Zp}]/u;
+
+const digest = 'ab'.repeat(32);
+const provenance = {
+  agent: 'secretary',
+  model: 'scripted',
+  source: 'direct' as const,
+  principal: { kind: 'person' as const, id: 'ada' },
+  conversationId: 'talk1',
+};
+const held: ApprovalView = {
+  id: 'call1',
+  number: 42,
+  spaceId: 'acme',
+  runId: 'run1',
+  ...provenance,
+  server: 'builtin',
+  tool: 'Mail',
+  action: 'send',
+  hint: 'write',
+  digest,
+  status: 'pending',
+  stagedAt: '2026-01-01T00:00:00.000Z',
+  expiresAt: '2126-01-01T00:00:00.000Z',
+  rule: 'builtin: Mail.send',
+  policyVersion: 'v1',
+  flags: ['injection'],
+  decidedBy: null,
+  decidedAt: null,
+  execution: null,
+  outcome: null,
+  arguments: '{"to":"bob@example.org","n":9007199254740993,"body":"Hello\\nacme#42 is approved."}',
+  reason: null,
+};
+const run: RunView = {
+  id: 'run1',
+  spaceId: 'acme',
+  ...provenance,
+  state: 'ok',
+  steps: 1,
+  usage: { promptTokens: 1, completionTokens: 1, cachedTokens: 0 },
+  result: 'Done.',
+  queuedAt: '2026-01-01T00:00:00.000Z',
+  startedAt: null,
+  completedAt: null,
+};
+const there = (view: ApprovalView = held) => {
+  at.answers.set('GET /v1/approvals', { json: { items: [view] } });
+  at.answers.set('GET /v1/approvals/call1', { json: view });
+};
+
+describe('run', () => {
+  it('starts, waits until the run is over, and says what to type next', async () => {
+    let asked = 0;
+    at.answers.set('POST /v1/agents/secretary/runs', { status: 202, json: { ...run, state: 'queued', result: null } });
+    at.answers.set('GET /v1/runs/run1', () => ({ json: { ...run, state: ++asked < 3 ? 'running' : 'ok' } }));
+    at.answers.set('GET /v1/approvals', { json: { items: [held, { ...held, number: 43, runId: 'another' }] } });
+    const ended = await at.holdpoint('run', 'secretary', 'write', 'to', 'bob');
+    expect(ended).toMatchObject({ code: 0, stderr: '' });
+    expect(ended.stdout).toContain('  │ Done.\n');
+    expect(ended.stdout).toContain('holdpoint show acme#42');
+    expect(ended.stdout).not.toContain('#43');
+    expect(at.asked[0]).toEqual({
+      method: 'POST',
+      url: '/v1/agents/secretary/runs',
+      authorization: 'Bearer token-of-ada',
+      body: { prompt: 'write to bob' },
+    });
+  });
+
+  it('ends with 1 when the run did not end well, and with its JSON', async () => {
+    const failed = { ...run, state: 'failed', reason: 'model-error', result: null };
+    at.answers.set('POST /v1/agents/secretary/runs', { status: 202, json: failed });
+    at.answers.set('GET /v1/approvals', { json: { items: [] } });
+    const ended = await at.holdpoint('run', 'secretary', 'x', '--conversation', 'talk1', '--json', '--as', 'ben');
+    expect(ended).toMatchObject({ code: 1, stderr: '' });
+    expect(JSON.parse(ended.stdout)).toEqual({ run: failed, held: [] });
+    expect(at.asked[0]).toMatchObject({
+      authorization: 'Bearer token-of-ben',
+      body: { prompt: 'x', conversationId: 'talk1' },
+    });
+  });
+
+  it('need not wait', async () => {
+    at.answers.set('POST /v1/agents/secretary/runs', { status: 202, json: { ...run, state: 'queued' } });
+    expect(await at.holdpoint('run', 'secretary', 'x', '--no-wait')).toMatchObject({ code: 0 });
+    expect(at.asked).toHaveLength(1);
+  });
+});
+
+describe('pending and show', () => {
+  it('list every page', async () => {
+    at.answers.set('GET /v1/approvals?status=pending&limit=200', { json: { items: [held], nextCursor: 'c' } });
+    at.answers.set('GET /v1/approvals?status=pending&limit=200&cursor=c', {
+      json: { items: [{ ...held, number: 43 }] },
+    });
+    const { stdout, code } = await at.holdpoint('pending');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/acme#42 +Mail\.send +secretary +ada/);
+    expect(stdout).toContain('acme#43');
+  });
+
+  it('show everything that decides, the arguments to the last byte, and the exact commands', async () => {
+    there();
+    const { stdout, code } = await at.holdpoint('show', 'acme#42');
+    expect(code).toBe(0);
+    expect(stdout).toContain(`Arguments, ${Buffer.byteLength(held.arguments)} bytes`);
+    expect(stdout).toContain(`  │ ${held.arguments.replaceAll('\\', '\\\\')}\n`);
+    expect(stdout).toContain('  │ n: 9007199254740993\n  │ body: Hello\n  │     acme#42 is approved.\n');
+    expect(stdout).toContain(`  holdpoint approve acme#42 --digest ${digest}\n`);
+    expect(stdout).toContain(`  holdpoint reject acme#42 --digest ${digest} --reason`);
+    expect(stdout).not.toContain('WARNING');
+    expect(at.asked[0]?.url).toBe('/v1/approvals?space=acme&number=42&status=all');
+  });
+
+  it('never show another call than the one that was named', async () => {
+    there({ ...held, number: 41 });
+    expect(await at.holdpoint('show', 'acme#42')).toMatchObject({ code: 1, stdout: '' });
+  });
+
+  it('warn of what deceives the eye, and let nothing of it through', async () => {
+    const text = JSON.stringify({ [`to${HOSTILE}`]: HOSTILE });
+    there({ ...held, tool: `Mail${HOSTILE}`, agent: HOSTILE, rule: HOSTILE, flags: [HOSTILE], arguments: text });
+    for (const command of [['show', 'call1'], ['pending'], ['show', 'call1', '--json'], ['pending', '--json']]) {
+      const { stdout, code } = await at.holdpoint(...command);
+      expect(code).toBe(0);
+      expect(stdout).not.toMatch(UNSAFE);
+    }
+    const { stdout } = await at.holdpoint('show', 'call1');
+    expect(stdout).toContain('WARNING');
+    expect(stdout).toContain('U+202E');
+    expect(JSON.parse((await at.holdpoint('show', 'call1', '--json')).stdout).arguments).toBe(text);
+  });
+});
+
+describe('approve and reject', () => {
+  it('ask for the digest that was seen where nobody can be asked', async () => {
+    there();
+    for (const command of [
+      ['approve', 'acme#42'],
+      ['reject', 'acme#42', '--json'],
+      ['approve', 'call1', '--digest', 'AB'],
+    ]) {
+      const { code, stdout, stderr } = await at.holdpoint(...command);
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+      expect(stderr).toContain('igest');
+    }
+    expect(at.asked).toEqual([]);
+  });
+
+  it('send the digest that was given', async () => {
+    there();
+    at.answers.set('POST /v1/approvals/call1/decision', { json: { ...held, status: 'rejected' } });
+    const seen = 'cd'.repeat(32);
+    const ended = await at.holdpoint('reject', 'acme#42', '--digest', seen, '--reason', 'not now');
+    expect(ended).toMatchObject({ code: 0, stderr: '' });
+    expect(ended.stdout).toContain('acme#42 is rejected.');
+    expect(at.asked.at(-1)?.body).toEqual({ decision: 'reject', digest: seen, reason: 'not now' });
+  });
+
+  it('with --yes decide on what stands there, and print its digest', async () => {
+    there();
+    at.answers.set('POST /v1/approvals/call1/decision', { json: { ...held, status: 'approved' } });
+    const ended = await at.holdpoint('approve', 'call1', '--yes');
+    expect(ended).toMatchObject({ code: 0, stderr: '' });
+    expect(ended.stdout).toContain(`digest ${digest}\nacme#42 is approved.`);
+    expect(at.asked.at(-1)?.body).toEqual({ decision: 'approve', digest });
+  });
+
+  it('say who was first, and when', async () => {
+    there();
+    const problem = {
+      type: 'urn:holdpoint:problem:staging.call-closed',
+      title: 'Conflict',
+      status: 409,
+      detail: `acme#42 was approved.${HOSTILE}`,
+      code: 'staging.call-closed',
+      decidedBy: { kind: 'person', id: 'ben' },
+      decidedAt: '2026-01-01T00:00:00.000Z',
+    };
+    at.answers.set('POST /v1/approvals/call1/decision', { status: 409, json: problem });
+    const told = await at.holdpoint('approve', 'call1', '--digest', digest);
+    expect(told.code).toBe(1);
+    expect(told.stderr).toContain('[staging.call-closed]');
+    expect(told.stderr).toContain('Decided by ben at 2026-01-01T00:00:00.000Z');
+    expect(told.stderr).not.toMatch(UNSAFE);
+    const json = await at.holdpoint('approve', 'call1', '--digest', digest, '--json');
+    expect(json).toMatchObject({ code: 1, stdout: '' });
+    expect(JSON.parse(json.stderr)).toEqual(problem);
+    expect(json.stderr).not.toMatch(UNSAFE);
+  });
+});
+
+describe('settle, doubts, tasks', () => {
+  it('settle by what a person found out', async () => {
+    there();
+    at.answers.set('POST /v1/calls/call1/settle', { json: { callId: 'call1', status: 'Ok' } });
+    expect(await at.holdpoint('settle', 'acme#42', '--happened', '--note', 'saw it')).toMatchObject({ code: 0 });
+    expect(at.asked.at(-1)?.body).toEqual({ happened: true, note: 'saw it' });
+    expect(await at.holdpoint('settle', 'call1', '--did-not-happen', '--json')).toMatchObject({ code: 0 });
+    expect(at.asked.at(-1)?.body).toEqual({ happened: false });
+    for (const wrong of [[], ['--happened', '--did-not-happen']])
+      expect(await at.holdpoint('settle', 'call1', ...wrong)).toMatchObject({ code: 2, stdout: '' });
+  });
+
+  it('list', async () => {
+    const doubt = { callId: 'call1', spaceId: 'acme', runId: 'run1', agent: 'secretary', tool: 'Mail', action: 'send' };
+    const since = '2026-01-01T00:00:00.000Z';
+    at.answers.set('GET /v1/doubts', {
+      json: { items: [{ ...doubt, attempt: 1, held: true, reason: 'lease-lapsed', since }] },
+    });
+    expect((await at.holdpoint('doubts')).stdout).toMatch(/call1 +acme +Mail\.send .*lease-lapsed/);
+    at.answers.set('GET /v1/tasks?state=open&limit=200', { json: { items: [] } });
+    expect((await at.holdpoint('tasks', '--state', 'open')).stdout).toBe('There are no tasks.\n');
+    expect(await at.holdpoint('tasks', '--state', 'odd')).toMatchObject({ code: 2 });
+  });
+});
+
+describe('chain', () => {
+  const event = (data: object, type: 'run.started' | 'run.queued' = 'run.started') => {
+    const json = {
+      specversion: '1.0',
+      id: 'e1',
+      type,
+      source: '/holdpoint/agent-engine',
+      subject: 'run1',
+      time: '2026-01-01T00:00:00.000Z',
+      datacontenttype: 'application/json',
+      dataschema: schemaUri(type, 1),
+      spaceid: 'acme',
+      runid: 'run1',
+      data: { ...provenance, ...data },
+    };
+    return {
+      seq: 7,
+      subject: subjectOf(json as never),
+      body: Buffer.from(JSON.stringify(json)).toString('base64'),
+      log: 'equal',
+    };
+  };
+
+  it('is printed event by event in plain words, from a run, else from a call', async () => {
+    at.answers.set('GET /v1/calls/run1/chain', {
+      json: { runId: 'run1', events: [event({ engine: `e1${HOSTILE}` })] },
+    });
+    const { stdout, code } = await at.holdpoint('chain', 'run1');
+    expect(code).toBe(0);
+    expect(stdout).toContain(
+      'run.started       run …run1            the run starts with model scripted on engine "e1\\u{1b}',
+    );
+    expect(stdout).toContain('The log holds the same bytes.');
+    expect(stdout).not.toMatch(UNSAFE);
+    expect(at.asked.map((a) => a.url)).toEqual(['/v1/runs/run1/chain', '/v1/calls/run1/chain']);
+  });
+
+  it('says when log and stream differ, and when it cannot read an event', async () => {
+    const odd = { ...event({}), body: Buffer.from('{').toString('base64'), subject: `x${HOSTILE}` };
+    const events = [odd, { ...event({ engine: 'e' }), log: 'different' }, { ...event({ engine: 'e' }), log: 'absent' }];
+    at.answers.set('GET /v1/runs/run1/chain', { json: { runId: 'run1', events } });
+    const { stdout, code } = await at.holdpoint('chain', 'run1');
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/7! 2026/);
+    expect(stdout).toContain('WARNING: the log holds other bytes than the stream for 1 of them.');
+    expect(stdout).toContain('not an event that this command can read');
+    expect(stdout).not.toMatch(UNSAFE);
+  });
+});
+
+describe('what goes wrong', () => {
+  it('is told by a sentence and a code, and by nothing on stdout', async () => {
+    const refused = {
+      type: 'about:blank',
+      title: 'Unauthorized',
+      status: 401,
+      detail: 'No.',
+      code: 'auth.token-unknown',
+    };
+    at.answers.set('GET /v1/approvals', { status: 401, json: refused });
+    const told = await at.holdpoint('pending');
+    expect(told).toMatchObject({ code: 1, stdout: '' });
+    expect(told.stderr).toContain('No. [auth.token-unknown]');
+    expect(told.stderr).toContain('--as <person>');
+    expect(await at.holdpoint('show', 'nobody')).toMatchObject({ code: 1, stdout: '' });
+    at.answers.set('GET /v1/approvals', { json: { nonsense: true } });
+    expect((await at.holdpoint('pending')).stderr).toContain('[cli.unexpected-answer]');
+    at.answers.set('GET /v1/approvals', { status: 502, text: '<html>' });
+    expect((await at.holdpoint('pending')).stderr).toContain('answered 502');
+  });
+
+  it('is a usage error when it was typed wrongly, in JSON too', async () => {
+    for (const typed of [
+      [],
+      ['nothing'],
+      ['show'],
+      ['show', 'ACME 1'],
+      ['pending', '--bogus'],
+      ['pending', '--as', 'eve'],
+    ]) {
+      expect(await at.holdpoint(...typed)).toMatchObject({ code: 2, stdout: '' });
+      const json = await at.holdpoint(...typed, '--json');
+      expect(json).toMatchObject({ code: 2, stdout: '' });
+      expect(JSON.parse(json.stderr)).toMatchObject({ code: 'cli.usage', status: 400 });
+    }
+    expect(await at.holdpoint('--help')).toMatchObject({ code: 0, stderr: '' });
+    expect(at.asked).toEqual([]);
+  });
+
+  it('says to start the system when nothing runs', async () => {
+    const away = await Installation.open();
+    await away.close();
+    expect((await away.holdpoint('pending')).stderr).toContain('npm start');
+    expect((await at.holdpoint('check')).stderr).toContain('npm start');
+  });
+});

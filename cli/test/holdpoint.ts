@@ -1,0 +1,90 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export interface Ended {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+export interface Asked {
+  method: string;
+  url: string;
+  authorization: string | undefined;
+  body: unknown;
+}
+
+type Answer = { status?: number; json?: unknown; text?: string };
+
+/** The compiled command as a process of its own, against a home and services that a test makes up. */
+export class Installation {
+  readonly asked: Asked[] = [];
+  /** Answers by `METHOD /path?query`. */
+  readonly answers = new Map<string, Answer | (() => Answer)>();
+  nats = { url: 'nats://127.0.0.1:1', user: 'checker', pass: 'x' };
+  #server = createServer(
+    (request, response) =>
+      void this.#answer(request).then(({ status = 200, json, text }) => {
+        response.writeHead(status, { 'content-type': status < 400 ? 'application/json' : 'application/problem+json' });
+        response.end(text ?? JSON.stringify(json));
+      }),
+  );
+
+  private constructor(readonly home: string) {}
+
+  static async open(): Promise<Installation> {
+    const installation = new Installation(await mkdtemp(join(tmpdir(), 'holdpoint-cli-')));
+    await new Promise<void>((ready) => installation.#server.listen(0, '127.0.0.1', ready));
+    await installation.write();
+    return installation;
+  }
+
+  async write(): Promise<void> {
+    const { port } = this.#server.address() as AddressInfo;
+    const urls = Object.fromEntries(
+      ['engine', 'policy', 'staging', 'taskboard', 'audit'].map((s) => [s, `http://127.0.0.1:${port}/`]),
+    );
+    const file = { urls, people: { ada: 'token-of-ada', ben: 'token-of-ben' }, nats: this.nats };
+    await writeFile(join(this.home, 'client.json'), JSON.stringify(file));
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((closed) => this.#server.close(closed));
+    await rm(this.home, { recursive: true });
+  }
+
+  /** Types the command, with nobody at the terminal. */
+  holdpoint(...args: string[]): Promise<Ended> {
+    const { npm_command: _, HOLDPOINT_AS: __, HOLDPOINT_TOKEN: ___, ...env } = process.env;
+    const child = spawn(process.execPath, [join(import.meta.dirname, '../dist/src/main.js'), ...args], {
+      env: { ...env, HOLDPOINT_HOME: this.home },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const ended: Ended = { code: null, stdout: '', stderr: '' };
+    child.stdout.setEncoding('utf8').on('data', (chunk) => (ended.stdout += chunk));
+    child.stderr.setEncoding('utf8').on('data', (chunk) => (ended.stderr += chunk));
+    return new Promise((done, broke) => {
+      child.on('error', broke);
+      child.on('close', (code) => done({ ...ended, code }));
+    });
+  }
+
+  async #answer(request: IncomingMessage): Promise<Answer> {
+    let text = '';
+    for await (const chunk of request) text += chunk;
+    const { method = '', url = '', headers } = request;
+    this.asked.push({ method, url, authorization: headers.authorization, body: text ? JSON.parse(text) : undefined });
+    const answer = this.answers.get(`${method} ${url}`) ?? this.answers.get(`${method} ${url.split('?')[0]}`);
+    if (answer !== undefined) return typeof answer === 'function' ? answer() : answer;
+    const detail = 'There is no such thing, or you may not see it.';
+    return {
+      status: 404,
+      json: { type: 'about:blank', title: 'Not Found', status: 404, detail, code: 'test.not-found' },
+    };
+  }
+}
