@@ -1,15 +1,20 @@
 import type { Problem } from '@holdpoint/contracts';
 import { printable } from '@holdpoint/contracts';
-import { span } from './text.js';
+import { span, wrapped } from './text.js';
 
 /** How this command was typed, and is to be typed next. */
 export const TYPED = process.env['npm_command'] === 'run-script' ? 'npm run --silent holdpoint --' : 'holdpoint';
 
 /**
- * Writes lines for people. Whatever a command forgot to escape is escaped here: nothing but printable characters and our
- * own line breaks reach the terminal.
+ * Writes lines for people. Whatever a command forgot to escape is escaped here, and at a terminal a line that is too wide is
+ * broken behind a mark: nothing of a stranger's can steer the terminal or come to stand at the beginning of a line.
  */
 export function say(...lines: string[]): void {
+  write(process.stdout, lines);
+}
+
+/** Lines to copy and type: of our own words, ids and digests alone, so they need no breaking and are not broken. */
+export function advise(...lines: string[]): void {
   process.stdout.write(`${lines.map(harmless).join('\n')}\n`);
 }
 
@@ -20,7 +25,13 @@ export function document(value: unknown): void {
 
 export function complain(problem: Problem, json: boolean): void {
   if (json) process.stderr.write(`${ascii(problem)}\n`);
-  else process.stderr.write(`${sentencesOf(problem).map(harmless).join('\n')}\n`);
+  else write(process.stderr, sentencesOf(problem));
+}
+
+function write(to: NodeJS.WriteStream, lines: string[]): void {
+  const safe = lines.map(harmless);
+  const shown = to.isTTY ? safe.flatMap((line) => wrapped(line, to.columns)) : safe;
+  to.write(`${shown.join('\n')}\n`);
 }
 
 const harmless = (line: string): string => line.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (ch) => printable(ch));
@@ -36,7 +47,7 @@ export function sentencesOf(p: Problem, now = Date.now()): string[] {
   const lines = [`holdpoint: ${printable(p.detail ?? p.title)} [${printable(p.code)}]`];
   for (const { field, message } of p.errors ?? []) lines.push(`  ${printable(field)}: ${printable(message)}`);
   const { decidedBy, decidedAt } = p as { decidedBy?: { id?: unknown } | null; decidedAt?: unknown };
-  if (typeof decidedAt === 'string') {
+  if (typeof decidedAt === 'string' && !p.detail?.includes(decidedAt)) {
     const by = typeof decidedBy?.id === 'string' ? `by ${printable(decidedBy.id)} ` : '';
     const ago = Number.isNaN(Date.parse(decidedAt)) ? '' : `, ${span(now - Date.parse(decidedAt))} ago`;
     lines.push(`  Decided ${by}at ${printable(decidedAt)}${ago}.`);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { block, field, inline, span, table } from './text.js';
+import { block, field, inline, span, table, wrapped } from './text.js';
 
 const HOSTILE = '\u001b[2J\u009b31m\u0007\r\b\u202eevil\u2066\u200b\u00ad\u2028\ue000\udc00 \u00a0\\u{1b}';
 
@@ -17,6 +17,23 @@ describe('text of a stranger', () => {
   it('cannot pass for another field, neither by its value nor by its key', () => {
     expect(field('body', 'hello\nto: ada')).toEqual(['  │ body: hello', '  │     to: ada']);
     expect(field('a\nto', 'x')).toEqual(['  │ a\\u{a}to: x']);
+  });
+
+  it('cannot come to stand at the beginning of a line by being too wide', () => {
+    const line = `  │ ${' '.repeat(36)}acme#1 is approved. ${'字'.repeat(30)}`;
+    const lines = wrapped(line, 40);
+    expect(lines.slice(1).every((l) => l.startsWith('  ┊ '))).toBe(true);
+    expect(
+      lines[0] +
+        lines
+          .slice(1)
+          .map((l) => l.slice(4))
+          .join(''),
+    ).toBe(line);
+    for (const l of lines)
+      expect([...l].reduce((n, ch) => n + (/[ -~│┊]/.test(ch) ? 1 : 2), 0)).toBeLessThanOrEqual(40);
+    expect(wrapped('short', 40)).toEqual(['short']);
+    expect(wrapped('', 40)).toEqual(['']);
   });
 
   it('is cut within a line, and seen to be', () => {

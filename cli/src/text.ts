@@ -18,6 +18,22 @@ export function inline(text: string, most = 60): string {
   return safe.length <= most ? safe : `${safe.slice(0, most - 1)}…`;
 }
 
+/** A line in as many as it takes, each further one behind a mark. Whatever is not ASCII is taken for two columns wide. */
+export function wrapped(line: string, columns: number): string[] {
+  const lines = [''];
+  let left = Math.max(columns, 20);
+  for (const ch of line) {
+    const width = ch > '~' ? 2 : 1;
+    if (width > left) {
+      lines.push('  ┊ ');
+      left = Math.max(columns, 20) - 5;
+    }
+    left -= width;
+    lines[lines.length - 1] += ch;
+  }
+  return lines;
+}
+
 export const named = (c: { tool: string; action: string | null }): string =>
   inline(c.action === null ? c.tool : `${c.tool}.${c.action}`);
 

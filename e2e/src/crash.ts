@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -14,6 +14,8 @@ if (!Number.isInteger(seeds) || seeds < 1 || !Number.isInteger(first)) {
   process.exit(2);
 }
 const home = await mkdtemp(join(tmpdir(), 'holdpoint-crash-'));
+// PostgreSQL does not run as root: its user has to get through to its own folder
+await chmod(home, 0o711);
 try {
   const result = await crashRun({
     home,

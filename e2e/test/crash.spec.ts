@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { CrashResult } from '../src/crash-run.js';
+import { CALLS, type CrashResult, POINTS } from '../src/crash-run.js';
 import { lastLine, run } from './run.js';
 
 // Guarantee G4 for Mail.send. `npm test` samples 3 seeds, `npm run test:deep` plays 20.
@@ -10,8 +10,8 @@ describe('kill -9 at claim, effect, result, publish and ack', () => {
     const ran = await run('crash.js', ['--seeds', String(SEEDS)]);
     const result = lastLine<CrashResult>(ran);
     expect(result).toMatchObject({ twice: 0, stuck: 0, violations: 0 });
-    expect(result.calls).toBe(SEEDS * 5);
-    expect(result.crashes).toBe(SEEDS * 5);
+    expect(result.calls).toBe(SEEDS * CALLS);
+    expect(result.crashes).toBe(SEEDS * POINTS.length);
     expect(result.woken).toBe(result.calls);
     expect(result.inDoubt).toBeGreaterThan(0);
     expect(ran.code).toBe(0);

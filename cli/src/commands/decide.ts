@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline/promises';
 import { approvalSummary, sha256Hex } from '@holdpoint/contracts';
 import type { Client } from '../client.js';
 import { failed, misused } from '../failure.js';
-import { document, say, TYPED } from '../output.js';
+import { advise, document, say, TYPED } from '../output.js';
 import { described, fetchApproval } from './show.js';
 
 export interface DecideOptions {
@@ -43,8 +43,8 @@ export async function decide(
   else {
     say(`${name} is ${decided.status}.`);
     if (decided.status === 'approved')
-      say(`It is executed now, and the agent is told.  See:  ${TYPED} chain ${call.id}`);
-    else say(`It will not run, and the agent is told.  See:  ${TYPED} chain ${call.id}`);
+      advise(`It is executed now, and the agent is told.  See:  ${TYPED} chain ${call.id}`);
+    else advise(`It will not run, and the agent is told.  See:  ${TYPED} chain ${call.id}`);
   }
   return 0;
 }

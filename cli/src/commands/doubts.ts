@@ -2,7 +2,7 @@ import { doubtView, page } from '@holdpoint/contracts';
 import { z } from 'zod';
 import type { Client } from '../client.js';
 import { misused } from '../failure.js';
-import { document, say, TYPED } from '../output.js';
+import { advise, document, say, TYPED } from '../output.js';
 import { idOf } from '../refs.js';
 import { inline, named, span, table } from '../text.js';
 
@@ -22,7 +22,8 @@ export async function doubts(client: Client, o: { json?: boolean }): Promise<num
       inline(d.reason),
     ]);
     say(...table(['CALL', 'SPACE', 'WHAT', 'AGENT', 'RELEASED', 'SINCE', 'WHY'], rows));
-    say('', `Find out whether it happened, then:  ${TYPED} settle <call> --happened | --did-not-happen`);
+    say('');
+    advise(`Find out whether it happened, then:  ${TYPED} settle <call> --happened | --did-not-happen`);
   }
   return 0;
 }
@@ -42,6 +43,6 @@ export async function settle(client: Client, ref: string, o: SettleOptions): Pro
   const callId = await idOf(client, ref);
   const settled = await client.post('engine', `/v1/calls/${callId}/settle`, body, z.looseObject({}));
   if (o.json) document(settled);
-  else say(`Settled: it ${body.happened ? 'happened' : 'did not happen'}.  See:  ${TYPED} chain ${callId}`);
+  else advise(`Settled: it ${body.happened ? 'happened' : 'did not happen'}.  See:  ${TYPED} chain ${callId}`);
   return 0;
 }

@@ -1,6 +1,6 @@
 import { approvalSummary } from '@holdpoint/contracts';
 import type { Client } from '../client.js';
-import { document, say, TYPED } from '../output.js';
+import { advise, document, say, TYPED } from '../output.js';
 import { inline, named, span, table, who } from '../text.js';
 
 /** Lists what waits for a person. */
@@ -20,7 +20,8 @@ export async function pending(client: Client, o: { json?: boolean; space?: strin
       a.flags.map((f) => inline(f, 24)).join(' '),
     ]);
     say(...table(['CALL', 'WANTS', 'AGENT', 'FOR', 'WAITS', 'EXPIRES IN', 'FLAGS'], rows));
-    say('', `To look at one:  ${TYPED} show ${rows[0]?.[0]}`);
+    say('');
+    advise(`To look at one:  ${TYPED} show ${rows[0]?.[0]}`);
   }
   return 0;
 }

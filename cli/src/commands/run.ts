@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type ApprovalSummary, approvalSummary, type RunView, runStatus, runView } from '@holdpoint/contracts';
 import type { Client } from '../client.js';
-import { document, say, TYPED } from '../output.js';
+import { advise, document, say, TYPED } from '../output.js';
 import { parseId } from '../refs.js';
 import { block, inline, named } from '../text.js';
 
@@ -24,7 +24,7 @@ export async function run(client: Client, agent: string, prompt: string[], o: Ru
   if (!o.json) say(`run ${started.id} of ${inline(started.agent)} in conversation ${started.conversationId}`);
   if (!o.wait) {
     if (o.json) document({ run: started, held: [] });
-    else say(`To see what became of it:  ${TYPED} chain ${started.id}`);
+    else advise(`To see what became of it:  ${TYPED} chain ${started.id}`);
     return 0;
   }
   const over = await untilOver(client, started);
@@ -50,11 +50,11 @@ const isOver = (view: RunView) => (runStatus.options as string[]).includes(view.
 function report(view: RunView, held: ApprovalSummary[]): void {
   if (view.result !== null) say('', ...block(view.result));
   if (view.state !== 'ok') say('', `The run ended ${view.state}${view.reason ? ` (${inline(view.reason)})` : ''}.`);
-  for (const a of held)
-    say(
-      '',
-      `Held for a person: ${named(a)} as ${a.spaceId}#${a.number}.  Look at it:  ${TYPED} show ${a.spaceId}#${a.number}`,
-    );
-  say('', `To go on talking:  ${TYPED} run ${inline(view.agent)} --conversation ${view.conversationId} '…'`);
-  say(`To see each step:  ${TYPED} chain ${view.id}`);
+  for (const a of held) {
+    say('', `Held for a person: ${named(a)} as ${a.spaceId}#${a.number}.`);
+    advise(`  ${TYPED} show ${a.spaceId}#${a.number}`);
+  }
+  say('');
+  advise(`To go on talking:  ${TYPED} run ${inline(view.agent)} --conversation ${view.conversationId} '…'`);
+  advise(`To see each step:  ${TYPED} chain ${view.id}`);
 }

@@ -1,14 +1,17 @@
 import { type ApprovalView, approvalView } from '@holdpoint/contracts';
 import { fieldsOf, oddities } from '../argument-text.js';
 import type { Client } from '../client.js';
-import { document, say, TYPED } from '../output.js';
+import { advise, document, say, TYPED } from '../output.js';
 import { idOf } from '../refs.js';
 import { block, facts, field, inline, span, who } from '../text.js';
 
 export async function show(client: Client, ref: string, o: { json?: boolean }): Promise<number> {
   const view = await fetchApproval(client, ref);
   if (o.json) document(view);
-  else say(...described(view), '', ...nextSteps(view));
+  else {
+    say(...described(view), '');
+    advise(...nextSteps(view));
+  }
   return 0;
 }
 
@@ -38,7 +41,8 @@ export function described(a: ApprovalView, now = Date.now()): string[] {
       ...outcomeOf(a),
     ]),
     '',
-    `  Arguments, ${Buffer.byteLength(a.arguments)} bytes, exactly as the tool gets them:`,
+    `  Arguments, ${Buffer.byteLength(a.arguments)} bytes, exactly as the tool gets them`,
+    '  (shown with \\\\ for each \\ and \\u{…} for what cannot be printed):',
     ...block(a.arguments),
   ];
   const fields = fieldsOf(a.arguments);

@@ -14,7 +14,11 @@ export async function* pull(consumer: Consumer, max: number, signal: AbortSignal
   const stop = () => void messages.close();
   signal.addEventListener('abort', stop);
   try {
-    yield* messages;
+    for await (const message of messages) {
+      yield message;
+      // Between accounts the server takes an empty body for the end of its answer and sends no more to this request.
+      if (message.data.length === 0) return;
+    }
   } finally {
     signal.removeEventListener('abort', stop);
   }

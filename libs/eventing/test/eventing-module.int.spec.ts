@@ -1,4 +1,5 @@
-import { writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type HoldpointEvent, STREAM, subjectOf } from '@holdpoint/contracts';
 import { createService, DATABASE, DatabaseModule, Unavailable } from '@holdpoint/runtime';
@@ -67,7 +68,8 @@ beforeAll(async () => {
   world = await open('staging');
   policy = world.opened.on(await busOf(world.server, 'policy'), (b) => b.close());
   hub = world.opened.on(await busOf(world.server, 'hub'), (b) => b.close());
-  const identities = join(process.env['TMPDIR'] ?? '/tmp', `identities-${token()}.json`);
+  const dir = world.opened.on(await mkdtemp(join(tmpdir(), 'eventing-')), (d) => rm(d, { recursive: true }));
+  const identities = join(dir, 'identities.json');
   await writeFile(identities, JSON.stringify({ people: [], services: [] }), { mode: 0o600 });
   const { user, pass } = world.server.credentials('staging');
 

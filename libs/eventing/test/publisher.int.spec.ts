@@ -164,6 +164,18 @@ describe('waiting for a fact', () => {
 });
 
 describe('when the server is gone', () => {
+  it('what is under way fails as soon as the connection does', async () => {
+    process.kill(server.pid, 'SIGSTOP');
+    const fault = publisherOf(policy)
+      .publish(policyDecided(newId()))
+      .catch((err) => err);
+    await server.kill9();
+    const since = performance.now();
+    expect(isInfrastructureFault(await fault)).toBe(true);
+    expect(performance.now() - since).toBeLessThan(2_000);
+    await bringBack(server, hub);
+  });
+
   it('the publisher says so in bounded time and goes on by itself once it is back', async () => {
     const publisher: EventPublisher = publisherOf(policy);
     const event = policyDecided(newId());

@@ -18,8 +18,8 @@ export interface CheckOptions {
 /**
  * Holds a stream, read alone and from its first message on, against the tables of charter sections 6 and 7. Says only what
  * the stream proves: services act on stored events alone, so an effect stands after its cause; what no cause orders may
- * interleave in any way. Keeps the whole state of open entities, one word of each closed one and a fingerprint of
- * each event id.
+ * interleave in any way. Keeps the whole state of open entities, one word of each closed one, a fingerprint
+ * of each event id and the numbers that were given out.
  */
 export class StreamCheck {
   readonly #ledger = new Ledger();
