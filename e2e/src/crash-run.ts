@@ -69,7 +69,12 @@ export async function crashRun(o: {
       HOLDPOINT_CRASH_FILE: control,
       NODE_OPTIONS: `--import ${pathToFileURL(join(import.meta.dirname, 'crash-at.js')).href}`,
       EXECUTION_LEASE_MS: '1000',
-      MAIL_TIMEOUT_MS: '2000',
+      MAIL_TIMEOUT_MS: '1000',
+      HOLDPOINT_ACK_WAIT_MS: '1000',
+      RUN_LOST_AFTER_MS: '3000',
+      TASK_LEASE_MS: '3000',
+      TASK_SCAN_MS: '200',
+      TASK_RETRY_BASE_MS: '200',
     },
   });
   const api = (service: keyof typeof stack.urls) =>

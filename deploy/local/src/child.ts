@@ -14,7 +14,7 @@ const COMPILE_CACHE = join(REPOSITORY, 'node_modules', '.cache', 'node');
 const FIRST_DELAY_MS = 200;
 const LONGEST_DELAY_MS = 10_000;
 /** One that has run for so long and then ends is not in a crash loop. */
-const SETTLED_MS = 30_000;
+const SETTLED_MS = 3_000;
 const CRASH_LOOP = 4;
 
 export interface ChildOptions {

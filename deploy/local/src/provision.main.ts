@@ -3,5 +3,5 @@ import { z } from 'zod';
 import { childSettings } from './child-environment.js';
 
 process.on('disconnect', () => process.exit(1));
-await provisionBus(childSettings(z.object({ servers: z.string(), password: z.string() })));
+await provisionBus(childSettings(z.object({ servers: z.string(), password: z.string(), ackWaitMs: z.number() })));
 process.exit(0);

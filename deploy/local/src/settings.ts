@@ -21,6 +21,13 @@ const variables = z.object({
   HOLDPOINT_SMTP_PORT: port,
   HOLDPOINT_POSTGRES_PORT: port,
   HOLDPOINT_NATS_PORT: port,
+  HOLDPOINT_ACK_WAIT_MS: z.coerce
+    .number()
+    .int()
+    .min(500)
+    .max(600_000)
+    .default(10_000)
+    .describe('a number of milliseconds from 500 to 600000'),
   NATS_SERVER: z.string().default('nats-server').describe('the path of a nats-server'),
   XDG_STATE_HOME: z.string().optional().describe('the path of a folder'),
 });
@@ -30,6 +37,8 @@ export interface Settings {
   config: string;
   natsServer: string;
   freePorts: boolean;
+  /** How long an event that a killed process had taken stays untouched. */
+  ackWaitMs: number;
   /** What a person asked for, by the variable's name. */
   ports: Partial<Record<string, number>>;
 }
@@ -43,6 +52,7 @@ export function loadSettings(env: NodeJS.ProcessEnv): Settings {
     home: resolve(v.HOLDPOINT_HOME ?? defaultHome),
     config: resolve(v.HOLDPOINT_CONFIG ?? join(REPOSITORY, 'holdpoint.yaml')),
     natsServer: v.NATS_SERVER,
+    ackWaitMs: v.HOLDPOINT_ACK_WAIT_MS,
     freePorts: v.HOLDPOINT_PORTS === 'free',
     ports: Object.fromEntries(Object.entries(v).filter(([name]) => name.endsWith('_PORT'))) as Settings['ports'],
   };

@@ -79,7 +79,14 @@ export async function supervise(settings: Settings, say: (line: string) => void,
       runOnce(own('migrate', 'migrate', { superuserUrl, passwords: secrets.database }), signal),
     );
     const provisioned = nats.ready.then(() =>
-      runOnce(own('provision', 'provision', { servers: client.nats.url, password: secrets.bus.hub }), signal),
+      runOnce(
+        own('provision', 'provision', {
+          servers: client.nats.url,
+          password: secrets.bus.hub,
+          ackWaitMs: settings.ackWaitMs,
+        }),
+        signal,
+      ),
     );
     await unlessAborted(signal, Promise.all([migrated, provisioned, smtp.ready]));
 

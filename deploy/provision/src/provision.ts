@@ -26,6 +26,11 @@ export interface BusProvisioning {
   replicas?: number;
   /** Size at which the stream refuses new messages; nothing is ever dropped. Default: no limit but the disk. */
   maxBytes?: number;
+  /**
+   * How long a delivered event waits for the one who took it, before another gets it. Whoever works on it says so three
+   * times within that. Default 10 s.
+   */
+  ackWaitMs?: number;
 }
 
 /** Creates the stream and every durable consumer of `topology`, or brings them up to date. Idempotent. */
@@ -41,7 +46,7 @@ export async function provisionBus(options: BusProvisioning): Promise<void> {
     await ensureStream(jsm, options);
     for (const service of SERVICES)
       for (const pattern of topology[service].consumes)
-        await ensureConsumer(jsm, consumerName(service, pattern), pattern);
+        await ensureConsumer(jsm, consumerName(service, pattern), pattern, options.ackWaitMs ?? 10_000);
   } finally {
     await nc.close();
   }
@@ -73,10 +78,10 @@ async function ensureStream(jsm: JetStreamManager, { replicas = 1, maxBytes = -1
 }
 
 /** Looked up before it is added: servers differ in what adding an existing consumer with other settings does. */
-async function ensureConsumer(jsm: JetStreamManager, name: string, pattern: string) {
+async function ensureConsumer(jsm: JetStreamManager, name: string, pattern: string, ackWaitMs: number) {
   const everything = pattern === '>';
   const config: Partial<ConsumerConfig> = {
-    ack_wait: 30 * SECOND,
+    ack_wait: (ackWaitMs / 1000) * SECOND,
     max_deliver: -1,
     max_ack_pending: everything ? 16_384 : 1024,
     ...(everything ? {} : { filter_subject: pattern }),

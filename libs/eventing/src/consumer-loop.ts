@@ -9,6 +9,9 @@ import { Backoff, Bell, pauseFor } from './pause.js';
 import { pull } from './pull.js';
 import { Slots } from './slots.js';
 
+/** How much later than asked for a message may come again. */
+const GRACE_MS = 250;
+
 export interface ConsumerLoopOptions {
   bus: Bus;
   consumer: string;
@@ -20,13 +23,15 @@ export interface ConsumerLoopOptions {
 /**
  * Pulls from one durable consumer for as long as the process lives: restarts of the server, lost connections and a
  * consumer that is not there yet are waited for. Messages about one entity are handled one after the other in the order
- * of arrival; when one of them has to come again, those behind it that are in hand come again too.
+ * of arrival; while one of them is to come again, those behind it have to wait. Other instances know nothing of that.
  */
 export class ConsumerLoop {
   readonly #log = new Logger('Eventing');
   readonly #inHand = new Map<JsMsg, Promise<void>>();
-  /** The last delivery of each entity in hand; resolves to how long the next has to wait when it failed. */
-  readonly #lanes = new Map<string, Promise<number | undefined>>();
+  /** The last delivery of each entity in hand. */
+  readonly #lanes = new Map<string, Promise<void>>();
+  /** Entities whose event `seq` is to come again, and until when the events behind it wait for it. */
+  readonly #held = new Map<string, { seq: number; until: number }>();
   readonly #slots: Slots;
   readonly #handled = new Bell();
   readonly #stopping = new AbortController();
@@ -93,7 +98,7 @@ export class ConsumerLoop {
 
   #take(message: JsMsg): void {
     const entity = message.subject.split('.').slice(-2).join('.');
-    const turn = this.#inTurn(message, this.#lanes.get(entity));
+    const turn = this.#inTurn(message, entity, this.#lanes.get(entity));
     this.#lanes.set(entity, turn);
     this.#inHand.set(
       message,
@@ -105,11 +110,23 @@ export class ConsumerLoop {
     );
   }
 
-  async #inTurn(message: JsMsg, before: Promise<number | undefined> | undefined): Promise<number | undefined> {
-    const held = await before;
-    const again = held ?? (await this.#slots.run(() => this.#deliver(message)));
-    if (again !== undefined) answer(() => message.nak(again));
-    return again;
+  async #inTurn(message: JsMsg, entity: string, before: Promise<void> | undefined): Promise<void> {
+    await before;
+    if (this.#stopping.signal.aborted) return answer(() => message.nak());
+    const held = this.#held.get(entity);
+    const wait = held && held.seq < message.seq ? Math.ceil(held.until - performance.now()) : 0;
+    if (wait > 0) return answer(() => message.nak(wait));
+    const again = await this.#slots.run(() => this.#deliver(message));
+    if (again === undefined) this.#held.delete(entity);
+    else this.#comesAgain(message, entity, again);
+  }
+
+  #comesAgain(message: JsMsg, entity: string, ms: number): void {
+    const hold = { seq: message.seq, until: performance.now() + ms + GRACE_MS };
+    this.#held.set(entity, hold);
+    // It may come again to another instance.
+    setTimeout(() => this.#held.get(entity) === hold && this.#held.delete(entity), ms + GRACE_MS).unref();
+    answer(() => message.nak(ms));
   }
 
   /** Undefined when the message is done with, else after how many milliseconds it has to come again. */

@@ -229,7 +229,7 @@ describe('at least once, in any order', () => {
     expect((await effects(events)).sort()).toEqual(events.map((e) => e.id).sort());
   });
 
-  it('an event that has to come again holds those behind it of its entity that are in hand', async () => {
+  it('while an event is to come again, those behind it of its entity wait', async () => {
     const id = token();
     const events = await publishAll([1, 2, 3, 4].map((n) => taskCancelled(id, `number ${n}`)));
     const other = taskCancelled(token());
