@@ -12,7 +12,7 @@ import { forget, record } from './run-records.js';
 /** Compiled code of the dependencies, which are most of what a service loads: about halves its start. */
 const COMPILE_CACHE = join(REPOSITORY, 'node_modules', '.cache', 'node');
 const FIRST_DELAY_MS = 200;
-const LONGEST_DELAY_MS = 10_000;
+const LONGEST_DELAY_MS = 2_000;
 /** One that has run for so long and then ends is not in a crash loop. */
 const SETTLED_MS = 3_000;
 const CRASH_LOOP = 4;
