@@ -39,13 +39,12 @@ const POLICY_TIMEOUT_MS = 5_000;
 
 const MODELS = Symbol('holdpoint.models');
 const ENGINE = Symbol('holdpoint.engine');
-const CONFIG = Symbol('holdpoint.config');
 
-// biome-ignore lint/suspicious/noExplicitAny: the arguments are what `inject` names, in its order
+/** `useFactory` gets what `inject` names, in its order. */
 const make = <T>(
   provide: Type<T> | symbol,
   inject: unknown[],
-  useFactory: (...args: any[]) => T,
+  useFactory: FactoryProvider<T>['useFactory'],
 ): FactoryProvider<T> => ({
   provide: provide as Type<T>,
   inject: inject as Type[],
@@ -78,7 +77,6 @@ export class AgentEngineModule {
       ],
       controllers: [OnApprovalDecided, OnTaskReady, OnTaskCancelled, RunsController, DoubtsController],
       providers: [
-        { provide: CONFIG, useValue: config },
         { provide: ENGINE, useValue: `engine-${newId()}` },
         { provide: AGENTS, useValue: agents },
         { provide: MODELS, useValue: models },
