@@ -1,8 +1,8 @@
 import { printable } from '@holdpoint/contracts';
 
-/** Text of a stranger as lines of its own, each behind a bar that it cannot get past. */
-export const block = (text: string): string[] =>
-  printable(text, { newlines: true })
+/** Text of a stranger as lines of its own, each behind a bar that it cannot get past. JSON stays as it was written. */
+export const block = (text: string, as: { json?: boolean } = {}): string[] =>
+  printable(text, { newlines: true, ...as })
     .split('\n')
     .map((line) => `  │ ${line}`);
 

@@ -43,7 +43,7 @@ export function described(a: ApprovalView, now = Date.now()): string[] {
     '',
     `  Arguments, ${Buffer.byteLength(a.arguments)} bytes, exactly as the tool gets them`,
     '  (shown with \\\\ for each \\ and \\u{…} for what cannot be printed):',
-    ...block(a.arguments),
+    ...block(a.arguments, { json: true }),
   ];
   const fields = fieldsOf(a.arguments);
   if (fields && fields.length > 0) {
