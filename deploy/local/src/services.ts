@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { ServiceName } from '@holdpoint/contracts';
-import { DATABASE_NAME, databaseUrl, roleOf, SERVICES } from '@holdpoint/provision';
+import { DATABASE_NAME, databaseUrl, freePort, roleOf, SERVICES } from '@holdpoint/provision';
 import type { Home } from './home.js';
 import type { Endpoint, Ports } from './ports.js';
 import { REPOSITORY } from './repository.js';
@@ -10,7 +10,8 @@ import type { Settings } from './settings.js';
 export const endpointOf = (service: ServiceName): Endpoint => (service === 'agent-engine' ? 'engine' : service);
 
 export interface ServiceProgram {
-  name: ServiceName;
+  /** The service's; a further instance's has its number behind it, such as `policy-2`. */
+  name: string;
   script: string;
   url: string;
   env: Record<string, string>;
@@ -53,6 +54,18 @@ export function servicePrograms(settings: Settings, home: Home, secrets: Secrets
       ...extra[name],
     },
   }));
+}
+
+/** As many instances of each service as asked for. They share tables and durable consumers; clients know the first. */
+export async function instancesOf(programs: ServiceProgram[], count: number): Promise<ServiceProgram[]> {
+  const all = [...programs];
+  for (let n = 2; n <= count; n++)
+    for (const p of programs) {
+      const port = await freePort();
+      const env = { ...p.env, PORT: String(port) };
+      all.push({ ...p, name: `${p.name}-${n}`, url: `http://127.0.0.1:${port}`, env });
+    }
+  return all;
 }
 
 const given = (...names: string[]): Record<string, string> =>

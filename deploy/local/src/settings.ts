@@ -21,6 +21,7 @@ const variables = z.object({
   HOLDPOINT_SMTP_PORT: port,
   HOLDPOINT_POSTGRES_PORT: port,
   HOLDPOINT_NATS_PORT: port,
+  HOLDPOINT_INSTANCES: z.coerce.number().int().min(1).max(8).default(1).describe('a number from 1 to 8'),
   HOLDPOINT_ACK_WAIT_MS: z.coerce
     .number()
     .int()
@@ -37,6 +38,8 @@ export interface Settings {
   config: string;
   natsServer: string;
   freePorts: boolean;
+  /** How many of each service. */
+  instances: number;
   /** How long an event that a killed process had taken stays untouched. */
   ackWaitMs: number;
   /** What a person asked for, by the variable's name. */
@@ -52,6 +55,7 @@ export function loadSettings(env: NodeJS.ProcessEnv): Settings {
     home: resolve(v.HOLDPOINT_HOME ?? defaultHome),
     config: resolve(v.HOLDPOINT_CONFIG ?? join(REPOSITORY, 'holdpoint.yaml')),
     natsServer: v.NATS_SERVER,
+    instances: v.HOLDPOINT_INSTANCES,
     ackWaitMs: v.HOLDPOINT_ACK_WAIT_MS,
     freePorts: v.HOLDPOINT_PORTS === 'free',
     ports: Object.fromEntries(Object.entries(v).filter(([name]) => name.endsWith('_PORT'))) as Settings['ports'],

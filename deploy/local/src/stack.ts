@@ -13,7 +13,15 @@ import { program } from './repository.js';
 import { endOrphans, recorded, SUPERVISOR } from './run-records.js';
 
 /** The processes of a running system. `postgres` and `nats` are the servers themselves; guards stand before them. */
-export type ProcessName = ServiceName | 'postgres' | 'postgres-guard' | 'nats' | 'nats-guard' | 'smtp' | 'supervisor';
+export type ProcessName =
+  | ServiceName
+  | `${ServiceName}-${number}`
+  | 'postgres'
+  | 'postgres-guard'
+  | 'nats'
+  | 'nats-guard'
+  | 'smtp'
+  | 'supervisor';
 
 export interface StackOptions {
   /** Default: a scratch folder, removed by `stop`. */

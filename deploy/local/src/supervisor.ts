@@ -12,7 +12,7 @@ import { whenReady } from './readiness.js';
 import { program } from './repository.js';
 import { claim, endOrphans, forget, SUPERVISOR } from './run-records.js';
 import { loadSecrets } from './secrets.js';
-import { servicePrograms } from './services.js';
+import { instancesOf, servicePrograms } from './services.js';
 import type { Settings } from './settings.js';
 
 /**
@@ -90,7 +90,7 @@ export async function supervise(settings: Settings, say: (line: string) => void,
     );
     await unlessAborted(signal, Promise.all([migrated, provisioned, smtp.ready]));
 
-    const programs = servicePrograms(settings, home, secrets, ports);
+    const programs = await instancesOf(servicePrograms(settings, home, secrets, ports), settings.instances);
     const services = programs.map((p) => new Child({ ...common, ...p }));
     others.push(...services);
     const answering = Promise.all(programs.map((p) => whenReady(p.name, p.url, signal)));
