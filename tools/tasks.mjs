@@ -87,6 +87,10 @@ const tasks = {
     await build();
     await e2e('crash.js', args);
   },
+  async load() {
+    await build();
+    await e2e('load.js', args);
+  },
   async check() {
     await step('build', build);
     await step('types of the tests', () => run(bin('tsc'), ['-p', 'tsconfig.test.json']));

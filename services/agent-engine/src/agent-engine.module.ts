@@ -109,8 +109,8 @@ export class AgentEngineModule {
           (named, content, reader, effects, question) =>
             new FrozenCallExecutor(named, content, reader, effects, question, config.APPROVAL_LAPSE_MS),
         ),
-        build(Settlement, Executions, CallContent, Outbox, OutboxRelay),
-        build(Player, DATABASE, Runs, Turns, Calls, CallContent, Gate, Outbox, OutboxRelay, ENGINE),
+        build(Settlement, DATABASE, Executions, CallContent, Outbox, OutboxRelay),
+        build(Player, DATABASE, Runs, Turns, Calls, CallContent, Keyring, Gate, Outbox, OutboxRelay, ENGINE),
         make(
           Recovery,
           [
@@ -146,22 +146,8 @@ export class AgentEngineModule {
         ),
         make(
           Runner,
-          [
-            DATABASE,
-            ENGINE,
-            AGENTS,
-            MODELS,
-            ToolRegistry,
-            Runs,
-            Turns,
-            Keyring,
-            Player,
-            Recovery,
-            Effects,
-            Outbox,
-            OutboxRelay,
-          ],
-          (db, engine, declared, played, tools, runs, turns, keyring, player, recovery, effects, outbox, relay) =>
+          [DATABASE, ENGINE, AGENTS, MODELS, ToolRegistry, Runs, Player, Recovery, Effects, Outbox, OutboxRelay],
+          (db, engine, declared, played, tools, runs, player, recovery, effects, outbox, relay) =>
             new Runner(
               db,
               engine,
@@ -170,8 +156,6 @@ export class AgentEngineModule {
               played,
               tools,
               runs,
-              turns,
-              keyring,
               player,
               recovery,
               effects,

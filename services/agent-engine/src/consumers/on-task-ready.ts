@@ -31,19 +31,17 @@ export class OnTaskReady {
       ? await this.#wakeUpText(event.spaceid, work.wakeUp)
       : await this.#open(event.spaceid, taskId, 'prompt', work.prompt ?? null);
     if (prompt === null) throw new Discard('the task asks for nothing');
+    const run = await this.startRun.prepare({
+      agent,
+      principal: work.principal,
+      source: 'task',
+      prompt,
+      conversationId: work.conversationId,
+      task: { id: taskId, attempt },
+      causationId: event.id,
+    });
     await ctx.once(async (tx) => {
-      await this.startRun.queue(
-        {
-          agent,
-          principal: work.principal,
-          source: 'task',
-          prompt,
-          conversationId: work.conversationId,
-          task: { id: taskId, attempt },
-          causationId: event.id,
-        },
-        tx,
-      );
+      await this.startRun.queue(tx, run);
     });
     this.startRun.wake();
   }

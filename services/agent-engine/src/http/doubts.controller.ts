@@ -6,17 +6,14 @@ import {
   settleRequest,
   token,
 } from '@holdpoint/contracts';
-import { DATABASE, Refusal, requireRole, Who } from '@holdpoint/runtime';
-import { Body, Controller, Get, HttpCode, Inject, Param, Post } from '@nestjs/common';
-import type { Kysely } from 'kysely';
+import { Refusal, requireRole, Who } from '@holdpoint/runtime';
+import { Body, Controller, Get, HttpCode, Param, Post } from '@nestjs/common';
 import { Settlement } from '../gate/settlement.js';
-import { Executions } from '../store/executions.js';
-import type { Database } from '../store/schema.js';
+import { claimOf, Executions } from '../store/executions.js';
 
 @Controller('v1')
 export class DoubtsController {
   constructor(
-    @Inject(DATABASE) private readonly db: Kysely<Database>,
     private readonly executions: Executions,
     private readonly settlement: Settlement,
   ) {}
@@ -62,8 +59,7 @@ export class DoubtsController {
       );
     requireRole(who, row.space_id, 'owner', 'admin');
     const status = body.happened ? 'Ok' : 'Error';
-    await this.db.transaction().execute((tx) => this.settlement.settle(tx, callId, who, body));
-    this.settlement.wake();
+    await this.settlement.settle(claimOf(row), who, body);
     return { callId, status };
   }
 }

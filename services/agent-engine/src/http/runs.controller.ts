@@ -44,14 +44,14 @@ export class RunsController {
       const known = await this.runs.conversation(body.conversationId);
       if (known?.space_id !== agent.space || known.agent !== agent.name) throw notFound('conversation');
     }
-    const runId = await this.startRun.queue({
+    const runId = await this.startRun.start({
       agent,
       principal: { kind: who.kind, id: who.id },
       source: body.source ?? 'direct',
       prompt: body.prompt,
       conversationId: body.conversationId,
     });
-    return this.show(runId as string, who);
+    return this.show(runId, who);
   }
 
   @Get('runs/:id')

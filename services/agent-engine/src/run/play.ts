@@ -1,6 +1,7 @@
 import type { LanguageModelV4, LanguageModelV4FunctionTool } from '@ai-sdk/provider';
-import type { Usage } from '@holdpoint/contracts';
+import type { Sealed, Usage } from '@holdpoint/contracts';
 import { newId, Outbox, OutboxRelay } from '@holdpoint/eventing';
+import { Keyring } from '@holdpoint/runtime';
 import type { Kysely, Transaction } from 'kysely';
 import type { AgentDeclaration } from '../config.js';
 import type { Turn, WrittenCall } from '../domain/conversation.js';
@@ -25,6 +26,7 @@ export class Player {
     private readonly turns: Turns,
     private readonly calls: Calls,
     private readonly content: CallContent,
+    private readonly keyring: Keyring,
     private readonly gate: Gate,
     private readonly outbox: Outbox,
     private readonly relay: OutboxRelay,
@@ -41,6 +43,10 @@ export class Player {
   ): Promise<{ state: Final; reason?: string; result: string }> {
     const place = { spaceId: run.space_id, conversationId: run.conversation_id, runId: run.run_id };
     const said = (await this.turns.list(place.spaceId, place.conversationId)).map((t) => t.turn);
+    const asked: Turn = { role: 'user', text: await this.#prompt(run) };
+    const sealedAsked = await this.turns.seal(place, asked);
+    await this.#whileMine(run, (tx) => this.turns.append(tx, place, sealedAsked));
+    said.push(asked);
     const usage: Usage = { promptTokens: 0, completionTokens: 0, cachedTokens: 0 };
     const gateRun = {
       ...place,
@@ -63,8 +69,9 @@ export class Player {
         text: round.text,
         calls: written.map(({ callId, providerCallId, tool, input }) => ({ callId, providerCallId, tool, input })),
       };
+      const sealed = await this.turns.seal(place, turn);
       await this.#whileMine(run, async (tx) => {
-        await this.turns.append(tx, place, turn);
+        await this.turns.append(tx, place, sealed);
         await this.calls.write(tx, place, step, turn.calls);
         await this.runs.progress(tx, run.run_id, step, usage);
       });
@@ -79,7 +86,8 @@ export class Player {
         results.push({ providerCallId: call.providerCallId, tool: call.tool, text });
       }
       const answer: Turn = { role: 'tool', results };
-      await this.#whileMine(run, (tx) => this.turns.append(tx, place, answer));
+      const sealedAnswer = await this.turns.seal(place, answer);
+      await this.#whileMine(run, (tx) => this.turns.append(tx, place, sealedAnswer));
       said.push(answer);
     }
     return { state: 'failed', reason: 'step-limit', result: words.stepLimit(agent.maxSteps) };
@@ -96,6 +104,11 @@ export class Player {
       if (ended) await this.outbox.add(tx, completedEvent(ended));
     });
     this.relay.poke();
+  }
+
+  async #prompt(run: RunRow): Promise<string> {
+    const place = { spaceId: run.space_id, entityId: run.run_id, field: 'prompt' as const };
+    return Buffer.from(await this.keyring.open(JSON.parse(run.prompt) as Sealed, place)).toString('utf8');
   }
 
   async #whileMine(run: RunRow, write: (tx: Transaction<Database>) => Promise<void>): Promise<void> {

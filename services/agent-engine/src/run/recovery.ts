@@ -51,7 +51,8 @@ export class Recovery {
   async end(run: RunRow, state: 'interrupted' | 'failed' | 'cancelled', reason: string): Promise<void> {
     await this.#closeCalls(run, state === 'cancelled' ? 'cancelled' : 'engine-lost');
     const place = { spaceId: run.space_id, conversationId: run.conversation_id, runId: run.run_id };
-    const missing = await this.#missingResults(run);
+    const results = await this.#missingResults(run);
+    const missing = results && (await this.turns.seal(place, results));
     await this.db.transaction().execute(async (tx) => {
       const from = { state: 'running' as const, engine: run.engine ?? '' };
       const ended = await this.runs.complete(tx, run.run_id, from, { state, reason });

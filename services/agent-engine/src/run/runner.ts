@@ -1,14 +1,12 @@
 import type { LanguageModelV4, LanguageModelV4FunctionTool } from '@ai-sdk/provider';
-import type { Sealed } from '@holdpoint/contracts';
 import { newEvent, Outbox, OutboxRelay } from '@holdpoint/eventing';
-import { isInfrastructureFault, Keyring } from '@holdpoint/runtime';
+import { isInfrastructureFault } from '@holdpoint/runtime';
 import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { type Kysely, sql } from 'kysely';
 import type { AgentDeclaration } from '../config.js';
 import type { Effects } from '../gate/effects.js';
 import { provenanceOf, type RunRow, type Runs } from '../store/runs.js';
 import type { Database } from '../store/schema.js';
-import type { Turns } from '../store/turns.js';
 import type { ToolRegistry } from '../tools/registry.js';
 import { type Player, RunLost } from './play.js';
 import type { Recovery } from './recovery.js';
@@ -36,8 +34,6 @@ export class Runner implements OnApplicationBootstrap, OnModuleDestroy {
     private readonly models: Map<string, LanguageModelV4>,
     private readonly registry: ToolRegistry,
     private readonly runs: Runs,
-    private readonly turns: Turns,
-    private readonly keyring: Keyring,
     private readonly player: Player,
     private readonly recovery: Recovery,
     private readonly effects: Effects,
@@ -111,14 +107,7 @@ export class Runner implements OnApplicationBootstrap, OnModuleDestroy {
       .execute(async (tx) => {
         const claimed = await this.runs.claim(tx, this.engine);
         if (!claimed) return undefined;
-        const { space_id: spaceId, run_id: runId, conversation_id: conversationId } = claimed;
-        const prompt = JSON.parse(claimed.prompt) as Sealed;
-        const text = await this.keyring.open(prompt, { spaceId, entityId: runId, field: 'prompt' });
-        await this.turns.append(
-          tx,
-          { spaceId, conversationId, runId },
-          { role: 'user', text: Buffer.from(text).toString('utf8') },
-        );
+        const { space_id: spaceId, run_id: runId } = claimed;
         await this.outbox.add(
           tx,
           newEvent('run.started', {

@@ -1,4 +1,4 @@
-import type { Principal, Source } from '@holdpoint/contracts';
+import type { Principal, Sealed, Source } from '@holdpoint/contracts';
 import { newEvent, newId, Outbox, OutboxRelay } from '@holdpoint/eventing';
 import { Keyring } from '@holdpoint/runtime';
 import type { Kysely, Transaction } from 'kysely';
@@ -19,6 +19,14 @@ export interface RunOrder {
   causationId?: string | undefined;
 }
 
+/** A run that is ready to be queued. */
+interface PreparedRun {
+  order: RunOrder;
+  runId: string;
+  conversationId: string;
+  prompt: Sealed;
+}
+
 /** Queues a run: row and event in one transaction. */
 export class StartRun {
   constructor(
@@ -30,45 +38,49 @@ export class StartRun {
     private readonly runner: Runner,
   ) {}
 
-  /** @returns the run's id, or undefined when this attempt of the task has its run already. */
-  async queue(order: RunOrder, within?: Transaction<Database>): Promise<string | undefined> {
-    const { agent, principal, source } = order;
-    const spaceId = agent.space;
+  /** To be done before a transaction begins: making and using keys needs connections of their own. */
+  async prepare(order: RunOrder): Promise<PreparedRun> {
+    const spaceId = order.agent.space;
     const runId = newId();
     const conversationId = order.conversationId ?? newId();
     await this.keyring.create(spaceId, conversationId);
     const prompt = await this.keyring.seal({ conversationId, spaceId, entityId: runId, field: 'prompt' }, order.prompt);
+    return { order, runId, conversationId, prompt };
+  }
+
+  /** @returns false when this attempt of the task has its run already. Call `wake` once the transaction has committed. */
+  async queue(tx: Transaction<Database>, { order, runId, conversationId, prompt }: PreparedRun): Promise<boolean> {
+    const { agent, principal, source, task } = order;
+    const spaceId = agent.space;
     const provenance = {
       agent: agent.name,
       model: agent.model,
       source,
       principal,
       conversationId,
-      ...(order.task ? { taskId: order.task.id } : {}),
+      ...(task ? { taskId: task.id } : {}),
     };
-    const attempt = order.task?.attempt;
-    const write = async (tx: Transaction<Database>) => {
-      if (order.conversationId === undefined)
-        await this.runs.startConversation(tx, { conversationId, spaceId, agent: agent.name, principal });
-      if (!(await this.runs.queue(tx, { runId, spaceId, provenance, attempt, prompt }))) return undefined;
-      await this.outbox.add(
-        tx,
-        newEvent('run.queued', {
-          spaceId,
-          entityId: runId,
-          runId,
-          ...(order.causationId === undefined ? {} : { causationId: order.causationId }),
-          data: { ...provenance, ...(attempt === undefined ? {} : { attempt }), prompt },
-        }),
-      );
-      return runId;
-    };
-    const queued = await (within ? write(within) : this.db.transaction().execute(write));
-    if (!within) this.wake();
-    return queued;
+    if (order.conversationId === undefined)
+      await this.runs.startConversation(tx, { conversationId, spaceId, agent: agent.name, principal });
+    if (!(await this.runs.queue(tx, { runId, spaceId, provenance, attempt: task?.attempt, prompt }))) return false;
+    const queued = newEvent('run.queued', {
+      spaceId,
+      entityId: runId,
+      ...(order.causationId === undefined ? {} : { causationId: order.causationId }),
+      data: { ...provenance, ...(task ? { attempt: task.attempt } : {}), prompt },
+    });
+    await this.outbox.add(tx, queued);
+    return true;
   }
 
-  /** To be called after the caller's own transaction has committed. */
+  /** @returns the id of the run, which is queued. */
+  async start(order: RunOrder): Promise<string> {
+    const prepared = await this.prepare(order);
+    await this.db.transaction().execute((tx) => this.queue(tx, prepared));
+    this.wake();
+    return prepared.runId;
+  }
+
   wake(): void {
     this.relay.poke();
     this.runner.poke();

@@ -1,8 +1,14 @@
 import type { Sealed } from '@holdpoint/contracts';
 import { Keyring } from '@holdpoint/runtime';
-import type { Kysely } from 'kysely';
+import type { Kysely, Transaction } from 'kysely';
 import type { Turn } from '../domain/conversation.js';
 import type { Database } from './schema.js';
+
+/** A turn that is ready to be stored. */
+export interface SealedTurn {
+  role: Turn['role'];
+  content: Sealed;
+}
 
 /** The conversation as it was said, in order. Content is sealed under the conversation's key at all times. */
 export class Turns {
@@ -27,17 +33,19 @@ export class Turns {
     );
   }
 
+  /** To be done before a transaction begins: sealing may need a connection of its own. */
+  async seal(place: { spaceId: string; conversationId: string }, turn: Turn): Promise<SealedTurn> {
+    const { spaceId, conversationId } = place;
+    const target = { conversationId, spaceId, entityId: conversationId, field: 'turn' as const };
+    return { role: turn.role, content: await this.keyring.seal(target, JSON.stringify(turn)) };
+  }
+
   /** Only the one running run of a conversation appends; a lost one that comes back is stopped by the primary key. */
   async append(
-    tx: Kysely<Database>,
-    run: { spaceId: string; conversationId: string; runId: string },
-    turn: Turn,
+    tx: Transaction<Database>,
+    { conversationId, runId }: { conversationId: string; runId: string },
+    { role, content }: SealedTurn,
   ): Promise<void> {
-    const { spaceId, conversationId } = run;
-    const content = await this.keyring.seal(
-      { conversationId, spaceId, entityId: conversationId, field: 'turn' },
-      JSON.stringify(turn),
-    );
     const last = await tx
       .selectFrom('turns')
       .select((e) => e.fn.max('position').as('position'))
@@ -48,8 +56,8 @@ export class Turns {
       .values({
         conversation_id: conversationId,
         position: (last?.position ?? 0) + 1,
-        run_id: run.runId,
-        role: turn.role,
+        run_id: runId,
+        role,
         content: JSON.stringify(content),
       })
       .execute();
