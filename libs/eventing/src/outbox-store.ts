@@ -18,6 +18,9 @@ export interface Settled {
   failed: string | null;
 }
 
+/** The relay asks every second. A frozen one falls silent, and the server ends its session and with it the lock. */
+const SILENT_SESSION_MS = 5_000;
+
 /** The outbox over one connection of its own, whose session holds the lock: with the connection the lock is lost. */
 export class OutboxStore {
   #lost = false;
@@ -34,6 +37,7 @@ export class OutboxStore {
       connectionTimeoutMillis: 5_000,
       query_timeout: QUERY_TIMEOUT_MS,
       keepAlive: true,
+      options: `-c idle_session_timeout=${SILENT_SESSION_MS}`,
     });
     const store = new OutboxStore(client, onPoke);
     // Unheard, the error of a broken connection would end the process.

@@ -16,6 +16,8 @@ export type WriterState = 'starting' | 'standby' | 'catching-up' | 'writing' | '
 
 /** How often a writer without work looks whether stream, log and session are still what they were. */
 const WATCH_MS = 5_000;
+/** A writer that is frozen asks nothing any more: the server ends its session, and a standby takes over. */
+const SILENT_SESSION_MS = 12_000;
 
 /** Names the one writer's lock among the database's advisory locks. */
 const LOCK = sql`hashtextextended('holdpoint.audit.writer', 0)`;
@@ -84,8 +86,10 @@ export class OnEveryEvent implements OnApplicationBootstrap, OnModuleDestroy {
       return;
     }
     try {
+      await sql`SELECT set_config('idle_session_timeout', ${String(SILENT_SESSION_MS)}, false)`.execute(session);
       await this.#write(session);
     } finally {
+      await sql`SELECT set_config('idle_session_timeout', '0', false)`.execute(session).catch(() => undefined);
       // A broken session has lost the lock already.
       await sql`SELECT pg_advisory_unlock(${LOCK})`.execute(session).catch(() => undefined);
     }
