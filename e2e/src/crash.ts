@@ -2,15 +2,23 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { crashRun } from './crash-run.js';
+import { type CrashOptions, crashRun, DEATHS } from './crash/crash-run.js';
 
-// npm run crash -- --seeds N [--first SEED]: kills the engine at every point between claim and ack, and counts the mails.
+// npm run crash -- --seeds N [--first SEED] [--probes Mail.send,…] [--deaths kill,freeze] [--sample N]
+// Kills or freezes the engine at every point between claim and ack, and counts the effects at the remote ends.
+const text = (fallback?: string) => ({
+  type: 'string' as const,
+  ...(fallback === undefined ? {} : { default: fallback }),
+});
 const { values } = parseArgs({
-  options: { seeds: { type: 'string', default: '3' }, first: { type: 'string', default: '1' } },
+  options: { seeds: text('1'), first: text('1'), probes: text(), deaths: text(), sample: text() },
 });
 const [seeds, first] = [Number(values.seeds), Number(values.first)];
-if (!Number.isInteger(seeds) || seeds < 1 || !Number.isInteger(first)) {
-  console.error('Type: npm run crash -- --seeds N [--first SEED], with whole numbers and N at least 1.');
+const deaths = values.deaths?.split(',') as CrashOptions['deaths'];
+if (!Number.isInteger(seeds) || seeds < 1 || !Number.isInteger(first) || deaths?.some((d) => !DEATHS.includes(d))) {
+  console.error(
+    'Type: npm run crash -- --seeds N [--first SEED] [--probes Mail.send,…] [--deaths kill,freeze] [--sample N]',
+  );
   process.exit(2);
 }
 const home = await mkdtemp(join(tmpdir(), 'holdpoint-crash-'));
@@ -20,10 +28,14 @@ try {
   const result = await crashRun({
     home,
     seeds: Array.from({ length: seeds }, (_, i) => first + i),
+    ...(values.probes === undefined ? {} : { probes: values.probes.split(',') }),
+    ...(deaths === undefined ? {} : { deaths }),
+    ...(values.sample === undefined ? {} : { sample: Number(values.sample) }),
     say: console.error,
   });
   console.log(JSON.stringify(result));
-  process.exitCode = result.twice === 0 && result.stuck === 0 && result.violations === 0 ? 0 : 1;
+  const { twice, untrue, stuck, violations } = result;
+  process.exitCode = twice + untrue + stuck + violations === 0 ? 0 : 1;
 } finally {
   await rm(home, { recursive: true, force: true });
 }

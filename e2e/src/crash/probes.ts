@@ -1,0 +1,65 @@
+import { type FSWatcher, watch } from 'node:fs';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ExecutionClass } from '@holdpoint/contracts';
+import type { Stack } from '@holdpoint/local';
+
+/** An action under trial: how it is asked for, and how its remote end tells how often it took effect. */
+export interface Probe {
+  name: string;
+  executionClass: ExecutionClass;
+  /** The argument text of the n-th call. */
+  args(n: number): string;
+  /** Makes what must stand there before the n-th call. */
+  prepare?(stack: Stack, n: number): Promise<void>;
+  /** Counted where the effect is, never in Holdpoint. */
+  effects(stack: Stack, call: { id: string; n: number }): Promise<number>;
+}
+
+/** Counts how often a name came or went in a folder: each rename into place and each removal is one. */
+class Moves {
+  readonly #seen = new Map<string, number>();
+  #watcher: FSWatcher | undefined;
+
+  begin(folder: string): void {
+    this.#watcher ??= watch(folder, { persistent: false }, (event, name) => {
+      if (event === 'rename' && name) this.#seen.set(name, (this.#seen.get(name) ?? 0) + 1);
+    });
+  }
+
+  of(name: string): number {
+    return this.#seen.get(name) ?? 0;
+  }
+}
+
+/** The probes of one system; they keep what they have seen. */
+export function makeProbes(): Probe[] {
+  const moves = new Moves();
+  return [
+    {
+      name: 'Mail.send',
+      executionClass: 'at-most-once',
+      args: (n) =>
+        JSON.stringify({ action: 'send', to: ['a@example.test'], subject: `Mail ${n}`, body: `Body ${n}\n` }),
+      effects: async (stack, { id }) => {
+        const folder = stack.paths.outbox;
+        const mails = await Promise.all((await readdir(folder)).map((f) => readFile(join(folder, f), 'utf8')));
+        return mails.filter((m) => new RegExp(`^message-id:\\s*<${id}@`, 'im').test(m)).length;
+      },
+    },
+    {
+      name: 'FileRW.write',
+      executionClass: 'reconcilable',
+      args: (n) => JSON.stringify({ action: 'write', path: `w${n}.txt`, content: `written ${n}\n` }),
+      prepare: async (stack) => moves.begin(stack.paths.workspace),
+      effects: async (_stack, { n }) => moves.of(`w${n}.txt`),
+    },
+    {
+      name: 'FileRW.delete',
+      executionClass: 'at-most-once',
+      args: (n) => JSON.stringify({ action: 'delete', path: `d${n}.txt` }),
+      prepare: (stack, n) => writeFile(join(stack.paths.workspace, `d${n}.txt`), 'to be deleted\n'),
+      effects: async (stack, { n }) => ((await readdir(stack.paths.workspace)).includes(`d${n}.txt`) ? 0 : 1),
+    },
+  ];
+}
