@@ -1,7 +1,12 @@
 import { spawn } from 'node:child_process';
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 
-const main = join(import.meta.dirname, '..', '..', '..', 'cli', 'dist', 'src', 'main.js');
+/** The checkout, from the sources as from what is built of them. */
+function root(folder = import.meta.dirname): string {
+  return existsSync(join(folder, 'pnpm-workspace.yaml')) ? folder : root(dirname(folder));
+}
+const main = join(root(), 'cli', 'dist', 'src', 'main.js');
 
 export interface Said {
   code: number;
