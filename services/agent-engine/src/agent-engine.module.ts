@@ -31,7 +31,7 @@ import { Calls } from './store/calls.js';
 import { Executions } from './store/executions.js';
 import { Runs } from './store/runs.js';
 import { Turns } from './store/turns.js';
-import { builtinTools } from './tools/catalogue.js';
+import { builtinTools, SETTING_OF } from './tools/catalogue.js';
 import { ToolRegistry } from './tools/registry.js';
 import type { Tool } from './tools/tool.js';
 
@@ -55,6 +55,11 @@ const make = <T>(
 const build = <T>(type: new (...args: any[]) => T, ...inject: unknown[]) =>
   make<T>(type as Type<T>, inject, (...args) => new type(...args));
 
+const noTool = (tool: string): string => {
+  const setting = Object.hasOwn(SETTING_OF, tool) ? SETTING_OF[tool] : undefined;
+  return `there is no tool ${tool}${setting ? ` unless ${setting} is set` : ''}`;
+};
+
 @Module({})
 export class AgentEngineModule {
   /** @throws when holdpoint.yaml, a script or the master key is wrong; the text names the file and what is wrong. */
@@ -64,8 +69,7 @@ export class AgentEngineModule {
     const registry = new ToolRegistry(tools);
     for (const a of agents.values())
       for (const t of a.tools)
-        if (!registry.find(t))
-          throw new Error(`${config.HOLDPOINT_CONFIG}: agents.${a.name}.tools: there is no tool ${t}`);
+        if (!registry.find(t)) throw new Error(`${config.HOLDPOINT_CONFIG}: agents.${a.name}.tools: ${noTool(t)}`);
     const master = MasterKey.fromFile(config.HOLDPOINT_MASTER_KEY_FILE);
     const policy = { baseUrl: config.POLICY_URL, token: config.HOLDPOINT_SERVICE_TOKEN, timeoutMs: POLICY_TIMEOUT_MS };
 

@@ -6,6 +6,13 @@ import { LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
 import { toolConfig } from './tools/catalogue.js';
 
+/** The database that a URL names, for a first look; the tool itself also recognises Holdpoint's tables when it connects. */
+function databaseOf(url: string): string {
+  const { hostname, port, pathname } = new URL(url);
+  const local = ['', 'localhost', '127.0.0.1', '[::1]'].includes(hostname);
+  return [local ? 'localhost' : hostname, port || '5432', decodeURIComponent(pathname)].join(' ');
+}
+
 const milliseconds = (fallback: number) =>
   z.coerce
     .number()
@@ -15,8 +22,7 @@ const milliseconds = (fallback: number) =>
     .default(fallback)
     .describe('a number of milliseconds, 1 or more');
 
-/** Every setting of the service is an environment variable; durations are milliseconds. */
-export const engineConfig = baseConfig.extend({
+const settings = baseConfig.extend({
   HOLDPOINT_CONFIG: z.string().min(1).describe('the path of holdpoint.yaml'),
   POLICY_URL: z.url().describe('the http:// URL of the policy service'),
   HOLDPOINT_MASTER_KEY_FILE: z.string().min(1).describe('the path of the master key file'),
@@ -32,6 +38,12 @@ export const engineConfig = baseConfig.extend({
   RUN_LOST_AFTER_MS: milliseconds(30_000),
   MAX_RUNNING: z.coerce.number().int().min(1).max(1000).default(32).describe('how many runs at once, 1 to 1000'),
   ...toolConfig.shape,
+});
+/** Every setting of the service is an environment variable; durations are milliseconds. */
+export const engineConfig = settings.superRefine((c, issues) => {
+  for (const variable of ['DATABASE_TOOL_URL', 'DATABASE_TOOL_READ_URL'] as const)
+    if (c[variable] !== undefined && databaseOf(c[variable]) === databaseOf(c.DATABASE_URL))
+      issues.addIssue({ code: 'custom', path: [variable], message: "is Holdpoint's own database" });
 });
 export type EngineConfig = z.infer<typeof engineConfig>;
 

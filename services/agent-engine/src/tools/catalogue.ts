@@ -1,9 +1,20 @@
 import { z } from 'zod';
+import { databaseConfig, databaseTool } from './database/index.js';
 import { fileRwConfig, fileRwTool } from './file-rw/index.js';
 import { mailConfig, mailTool } from './mail/index.js';
 import type { Tool } from './tool.js';
 
 /** Settings of all tools: add a tool's own here, and the tool below. */
-export const toolConfig = z.object({ ...mailConfig, ...fileRwConfig });
+export const toolConfig = z.object({ ...mailConfig, ...fileRwConfig, ...databaseConfig });
 
-export const builtinTools = (config: z.infer<typeof toolConfig>): Tool[] => [mailTool(config), fileRwTool(config)];
+export function builtinTools(config: z.infer<typeof toolConfig>): Tool[] {
+  const { DATABASE_TOOL_URL } = config;
+  return [
+    mailTool(config),
+    fileRwTool(config),
+    ...(DATABASE_TOOL_URL === undefined ? [] : [databaseTool({ ...config, DATABASE_TOOL_URL })]),
+  ];
+}
+
+/** Tools that exist only once they are configured: the setting that brings each into being. */
+export const SETTING_OF: Readonly<Record<string, string>> = { Database: 'DATABASE_TOOL_URL' };

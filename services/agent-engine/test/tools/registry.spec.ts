@@ -13,6 +13,8 @@ const builtins = builtinTools({
   MAIL_TIMEOUT_MS: 60_000,
   MAIL_MAILDIR: '/maildir',
   FILERW_ROOT: '/workspace',
+  DATABASE_TOOL_URL: 'postgres://127.0.0.1/target',
+  DATABASE_TOOL_TIMEOUT_MS: 10_000,
 });
 
 const action = (name: string, schema: z.ZodType, more: Partial<ToolAction> = {}): ToolAction => ({
