@@ -37,6 +37,11 @@ export interface ToolAction<A = unknown> {
   readonly timeoutMs: number;
   /** Gets the frozen values themselves, checked and untouched. A throw of a write counts as `unknown`. */
   run(args: A, ctx: ToolContext): Promise<ToolOutcome>;
+  /**
+   * Of `reconcilable` actions: looks up by `ctx.callId` whether an earlier attempt took effect, and changes nothing. `done`:
+   * it had, with the result as if run; `did-not-happen`: it had not, and `run` may be tried; `unknown`: nobody can tell.
+   */
+  readonly reconcile?: (args: A, ctx: ToolContext) => Promise<ToolOutcome>;
 }
 
 export interface Tool {

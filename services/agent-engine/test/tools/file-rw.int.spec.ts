@@ -2,7 +2,7 @@ import { type ChildProcess, execFileSync, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, link, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { parseArguments } from '../../src/domain/arguments/parse.js';
 import { fileRwTool } from '../../src/tools/file-rw/index.js';
@@ -118,6 +118,7 @@ describe('FileRW', () => {
       ['list', {}],
       ['write', { content: 'x' }],
       ['delete', {}],
+      ['purge_folder', {}],
     ] as const)
       expect(await ask(action, { path, ...fields })).toMatchObject({ ok: false, code: 'arguments.schema' });
     expect(await readdir(outside)).toEqual([]);
@@ -134,6 +135,7 @@ describe('FileRW', () => {
       expect(await ask('list', { path })).toEqual(refused);
       expect(await ask('write', { path, content: 'x' })).toEqual(refused);
       expect(await ask('delete', { path })).toEqual(refused);
+      expect(await ask('purge_folder', { path })).toEqual(refused);
     }
     expect(await ask('write', { path: 'box/door/deep/er', content: 'x' })).toEqual(refused);
     expect(await readdir(outside)).toEqual(['secret']);
@@ -157,6 +159,7 @@ describe('FileRW', () => {
       ['list', {}],
       ['write', { content: 'x' }],
       ['delete', {}],
+      ['purge_folder', {}],
     ] as const)
       expect(await ask(action, { path: 'pipe', ...fields })).toEqual(refused);
     expect((await resultOf('list')).entries).toEqual([{ name: 'pipe', type: 'other', bytes: null }]);
@@ -196,16 +199,18 @@ describe('FileRW', () => {
 
   it('changes nothing without a lease, or once its time is up', async () => {
     await writeFile(join(root, 'f'), 'old');
+    await mkdir(join(root, 'box'));
     const noAnswer = () => Promise.reject(new Error('the database is down'));
     for (const ctx of [{ stillLeased: () => false }, { stillLeased: noAnswer }, { signal: AbortSignal.abort() }]) {
       expect(await ask('write', { path: 'f', content: 'new' }, ctx)).toEqual(refused);
       expect(await ask('write', { path: 'made/f', content: 'new' }, ctx)).toEqual(refused);
       expect(await ask('delete', { path: 'f' }, ctx)).toEqual(refused);
+      expect(await ask('purge_folder', { path: 'box' }, ctx)).toEqual(refused);
     }
     // lost between the first question and the last
     let asked = 0;
     expect(await ask('write', { path: 'f', content: 'new' }, { stillLeased: () => ++asked < 2 })).toEqual(refused);
-    expect([await inside('f'), await readdir(root)]).toEqual(['old', ['f']]);
+    expect([await inside('f'), await readdir(root)]).toEqual(['old', ['box', 'f']]);
   });
 
   it('changes nothing in a folder that was moved out meanwhile, or exchanged for a link', async () => {
@@ -214,9 +219,12 @@ describe('FileRW', () => {
       () => rename(join(root, 'box'), join(outside, 'box')),
       () => rename(join(root, 'box'), join(root, 'aside')).then(() => symlink(outside, join(root, 'box'))),
     ])
-      for (const action of ['write', 'delete']) {
-        await mkdir(join(root, 'box'));
-        await writeFile(join(root, 'box', 'f'), 'old');
+      for (const action of ['write', 'delete', 'purge_folder']) {
+        await mkdir(join(root, 'box', 'f'), { recursive: true });
+        if (action !== 'purge_folder') {
+          await rm(join(root, 'box', 'f'), { recursive: true });
+          await writeFile(join(root, 'box', 'f'), 'old');
+        }
         let asked = 0;
         const stillLeased = () => (++asked < 2 ? true : exchange().then(() => true));
         const content = action === 'write' ? { content: 'new' } : {};
@@ -225,6 +233,112 @@ describe('FileRW', () => {
         for (const left of [join(outside, 'box'), join(root, 'aside'), join(root, 'box')])
           await rm(left, { recursive: true, force: true });
       }
+  });
+
+  it('purges a folder with all that is in it, and follows no link', async () => {
+    await mkdir(join(root, 'box', 'a', 'b'), { recursive: true });
+    for (const file of ['box/1', 'box/a/2', 'box/a/b/3']) await writeFile(join(root, file), 'x');
+    await writeFile(join(root, 'other'), 'x');
+    await writeFile(join(outside, 'secret'), 'SECRET');
+    await symlink(outside, join(root, 'box', 'door'));
+    await symlink(join(outside, 'secret'), join(root, 'box', 'a', 'leak'));
+    expect(await ask('purge_folder', { path: 'box' })).toEqual({
+      kind: 'done',
+      result: 'Deleted the folder and in it 3 files, 2 folders and 2 links.',
+    });
+    expect([await readdir(root), await readdir(outside)]).toEqual([['other'], ['secret']]);
+    expect(await ask('purge_folder', { path: 'box' })).toEqual(refused);
+    expect(await ask('purge_folder', { path: 'other' })).toEqual(refused);
+  });
+
+  it('purges nothing of a folder that holds too much, or goes too deep', async () => {
+    await mkdir(join(root, 'box', 'a'), { recursive: true });
+    for (let i = 0; i < 100; i++)
+      await Promise.all(Array.from({ length: 100 }, (_, j) => writeFile(join(root, 'box', 'a', `${i}-${j}`), '')));
+    expect(await ask('purge_folder', { path: 'box' })).toEqual(refused);
+    expect((await readdir(join(root, 'box', 'a'))).length).toBe(10_000);
+    expect(await ask('purge_folder', { path: 'box/a' })).toMatchObject({ kind: 'done' });
+
+    const deep = Array.from({ length: 70 }, () => 'd');
+    await mkdir(join(root, 'box', ...deep), { recursive: true });
+    await writeFile(join(root, 'box', 'first'), '');
+    expect(await ask('purge_folder', { path: 'box' })).toEqual(refused);
+    expect((await readdir(join(root, 'box'))).sort()).toEqual(['d', 'first']);
+  });
+
+  describe('a write whose end nobody saw', () => {
+    const args = { action: 'write', path: 'notes/f', content: 'Grüße' };
+    const write = () => {
+      const action = tool.actions.find((a) => a.name === 'write');
+      if (!action?.reconcile) throw new Error('write cannot be reconciled');
+      const ctx = (attempt: number) => ({
+        callId: '01jcall',
+        spaceId: 'acme',
+        attempt,
+        signal: AbortSignal.timeout(20_000),
+      });
+      return {
+        run: (attempt: number) => action.run(args, ctx(attempt)),
+        reconcile: (attempt: number) => action.reconcile?.(args, ctx(attempt)),
+      };
+    };
+    const left = (attempt: number) => join(root, 'notes', `.holdpoint-01jcall.${attempt}.tmp`);
+
+    it('is done when the file holds exactly its content', async () => {
+      await write().run(1);
+      expect(await write().reconcile(2)).toMatchObject({ kind: 'done' });
+    });
+
+    it('did not happen while its temporary file is there, which is removed; then it can be done', async () => {
+      await mkdir(join(root, 'notes'));
+      for (const there of [undefined, 'old', args.content]) {
+        if (there !== undefined) await writeFile(join(root, 'notes', 'f'), there);
+        await writeFile(left(1), 'Grü');
+        expect(await write().reconcile(2)).toEqual(refused);
+        expect(await readdir(join(root, 'notes'))).toEqual(there === undefined ? [] : ['f']);
+      }
+      expect(await write().run(2)).toMatchObject({ kind: 'done' });
+    });
+
+    it('is unknown when the file holds something else, is a link, or cannot be reached', async () => {
+      const unclear = { kind: 'unknown', detail: expect.any(String) };
+      expect(await write().reconcile(2)).toEqual(unclear);
+      await mkdir(join(root, 'notes'));
+      expect(await write().reconcile(2)).toEqual(unclear);
+      await writeFile(join(root, 'notes', 'f'), 'Grüßx');
+      expect(await write().reconcile(2)).toEqual(unclear);
+      await rm(join(root, 'notes', 'f'));
+      await writeFile(join(outside, 'f'), args.content);
+      await symlink(join(outside, 'f'), join(root, 'notes', 'f'));
+      expect(await write().reconcile(2)).toEqual(unclear);
+      await rm(join(root, 'notes'), { recursive: true });
+      await symlink(outside, join(root, 'notes'));
+      await writeFile(join(outside, '.holdpoint-01jcall.1.tmp'), '');
+      expect(await write().reconcile(2)).toEqual(unclear);
+      expect((await readdir(outside)).sort()).toEqual(['.holdpoint-01jcall.1.tmp', 'f']);
+    });
+
+    it('cannot be finished by a frozen attempt once it has been looked up', async () => {
+      let thaw = () => {};
+      const frozen = new Promise<boolean>((resolve) => {
+        thaw = () => resolve(true);
+      });
+      let asked = 0;
+      const reached = Promise.withResolvers<void>();
+      const stillLeased = () => {
+        if (++asked < 2) return true;
+        reached.resolve();
+        return frozen;
+      };
+      const first = ask('write', { path: args.path, content: args.content }, { stillLeased });
+      await reached.promise;
+      expect(await write().reconcile(2)).toEqual(refused);
+      expect(await write().run(2)).toMatchObject({ kind: 'done' });
+      await writeFile(join(root, 'notes', 'f'), 'changed since');
+      thaw();
+      expect(await first).toEqual(refused);
+      expect(await inside('notes/f')).toBe('changed since');
+    });
   });
 });
 
@@ -273,6 +387,28 @@ onLinux('FileRW in a race with another process', () => {
     await settled();
     expect((await readdir(outside)).sort()).toEqual(['note', 'outside-only']);
     expect(await readFile(join(outside, 'note'), 'utf8')).toBe('SECRET');
+  }, 60_000);
+
+  it('purges nothing outside of the root while a folder is exchanged for a link, 1,000 rounds', async () => {
+    await mkdir(join(root, 'top', 'box'), { recursive: true });
+    await mkdir(join(outside, 'deep'));
+    for (const file of ['note', 'deep/note']) await writeFile(join(outside, file), 'SECRET');
+    await swapping(join(root, 'top', 'box'), outside);
+    const kinds: Record<string, number> = {};
+    for (let round = 0; round < 1_000; round++) {
+      const note = join(root, 'top', 'mine', 'note');
+      await mkdir(dirname(note), { recursive: true })
+        .then(() => writeFile(note, 'mine'))
+        .catch(() => {});
+      const outcome = await ask('purge_folder', { path: round % 2 ? 'top' : 'top/box' });
+      if (!('kind' in outcome)) throw new Error(outcome.message);
+      kinds[outcome.kind] = (kinds[outcome.kind] ?? 0) + 1;
+    }
+    await settled();
+    expect(await readFile(join(outside, 'note'), 'utf8')).toBe('SECRET');
+    expect(await readFile(join(outside, 'deep', 'note'), 'utf8')).toBe('SECRET');
+    expect(kinds['done']).toBeGreaterThan(0);
+    expect((kinds['did-not-happen'] ?? 0) + (kinds['unknown'] ?? 0)).toBeGreaterThan(0);
   }, 60_000);
 
   it('never leaves the root while a file is exchanged for a link, 1,000 rounds', async () => {

@@ -3,9 +3,10 @@ import { z } from 'zod';
 import { exactInteger } from '../exact-integer.js';
 import { defineAction, didNotHappen, done, type Tool, type ToolOutcome } from '../tool.js';
 import { relativePath } from './path.js';
+import { MAX_PURGED, purgeFolder } from './purge.js';
 import { listFolder, MAX_LISTED, MAX_READ, readFile } from './read.js';
 import { refusal } from './refused.js';
-import { deleteFile, writeFile } from './write.js';
+import { deleteFile, reconcileWrite, writeFile } from './write.js';
 
 export const fileRwConfig = {
   FILERW_ROOT: z.string().refine(isAbsolute, 'must be an absolute path of a folder'),
@@ -22,6 +23,7 @@ const read = z.strictObject({
 const list = z.strictObject({ action: z.literal('list'), path: relativePath.optional() });
 const write = z.strictObject({ action: z.literal('write'), path: relativePath, content: z.string() });
 const remove = z.strictObject({ action: z.literal('delete'), path: relativePath });
+const purge = z.strictObject({ action: z.literal('purge_folder'), path: relativePath });
 
 const answer = async (ask: () => Promise<unknown>): Promise<ToolOutcome> => {
   try {
@@ -35,9 +37,9 @@ const answer = async (ask: () => Promise<unknown>): Promise<ToolOutcome> => {
  * Text files inside one root. Nothing outside of it is read, listed, changed or removed, whatever links, `..` or renames
  * there are (see `Folder`); a file with a second name is not read, since that name may be elsewhere.
  *
- * `write` and `delete` are at most once. Neither is idempotent among others who write: done again after a crash, `write`
- * would undo a change made in between, and `delete` would remove a file made anew, or report one that it had itself
- * removed as missing.
+ * `write` is reconcilable: what it leaves on its way says whether it took effect (see `reconcileWrite`). It is not
+ * idempotent among others who write: done again after a crash, it would undo a change made in between. `delete` and
+ * `purge_folder` are at most once: done again, they would remove what was made anew.
  */
 export function fileRwTool(config: FileRwConfig): Tool {
   const root = config.FILERW_ROOT;
@@ -70,10 +72,11 @@ export function fileRwTool(config: FileRwConfig): Tool {
         description: 'Writes content as the whole file, replacing what is there; missing folders are made.',
         hint: 'write',
         scope: 'user',
-        executionClass: 'at-most-once',
+        executionClass: 'reconcilable',
         schema: write,
         timeoutMs: 30_000,
         run: ({ path, content }, ctx) => writeFile(root, path, content, ctx),
+        reconcile: ({ path, content }, ctx) => reconcileWrite(root, path, content, ctx),
       }),
       defineAction({
         name: 'delete',
@@ -84,6 +87,16 @@ export function fileRwTool(config: FileRwConfig): Tool {
         schema: remove,
         timeoutMs: 30_000,
         run: ({ path }, ctx) => deleteFile(root, path, ctx),
+      }),
+      defineAction({
+        name: 'purge_folder',
+        description: `Deletes a folder with everything in it for good, up to ${MAX_PURGED} entries; the workspace itself is refused.`,
+        hint: 'destructive',
+        scope: 'user',
+        executionClass: 'at-most-once',
+        schema: purge,
+        timeoutMs: 60_000,
+        run: ({ path }, ctx) => purgeFolder(root, path, ctx),
       }),
     ],
   };

@@ -1,20 +1,21 @@
 import { constants } from 'node:fs';
-import { lstat, open, rename, unlink } from 'node:fs/promises';
-import { didNotHappen, done, mayNotBegin, type ToolContext, type ToolOutcome, unknown } from '../tool.js';
-import { type Folder, inFolder } from './folder.js';
+import { open, rename, unlink } from 'node:fs/promises';
+import { didNotHappen, done, type ToolContext, type ToolOutcome, unknown } from '../tool.js';
+import { begin, change, plainFile } from './change.js';
+import { inFolder } from './folder.js';
 import { namesOf } from './path.js';
-import { Refused, refusal } from './refused.js';
+import { Refused } from './refused.js';
 
 /**
  * Puts `content` in the place of the whole file, at once: it is written beside it, made durable and renamed. Whoever
- * reads sees the old file or the new one. Missing folders are made first, and stay if the rest is refused. A crash can leave
- * `.holdpoint-<call id>.tmp` behind.
+ * reads sees the old file or the new one. Missing folders are made first, and stay if the rest is refused. A crash
+ * can leave `.holdpoint-<call id>.<attempt>.tmp` behind, which is how `reconcileWrite` knows.
  */
 export async function writeFile(root: string, path: string, content: string, ctx: ToolContext): Promise<ToolOutcome> {
   const bytes = Buffer.from(content, 'utf8');
   return change(root, path, ctx, { make: true }, async (folder, name, effect) => {
     const old = await plainFile(folder, name);
-    const temporary = folder.at(`.holdpoint-${ctx.callId}.tmp`);
+    const temporary = folder.at(temporaryName(ctx.callId, ctx.attempt));
     const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
     const file = await open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o666);
     try {
@@ -35,6 +36,58 @@ export async function writeFile(root: string, path: string, content: string, ctx
   });
 }
 
+/** One for each attempt: an attempt that was frozen must not rename the file of the one after it. */
+const temporaryName = (callId: string, attempt: number) => `.holdpoint-${callId}.${attempt}.tmp`;
+
+/**
+ * Whether an earlier attempt at the write took effect. Its temporary file is gone once it is renamed: found, it has not
+ * been, and removed here, it never will be. Not found, the write is done if the file holds exactly `content`; otherwise it
+ * was not begun, or somebody has written since, and nobody can tell which.
+ */
+export async function reconcileWrite(
+  root: string,
+  path: string,
+  content: string,
+  ctx: ToolContext,
+): Promise<ToolOutcome> {
+  const bytes = Buffer.from(content, 'utf8');
+  const names = namesOf(path);
+  const name = names.pop() as string;
+  try {
+    return await inFolder(root, names, { make: false }, async (folder) => {
+      await folder.unmoved();
+      let cleared = 0;
+      for (let attempt = 1; attempt <= ctx.attempt; attempt++)
+        cleared += await unlink(folder.at(temporaryName(ctx.callId, attempt))).then(
+          () => 1,
+          (error: NodeJS.ErrnoException) => {
+            if (error.code === 'ENOENT') return 0;
+            throw error;
+          },
+        );
+      await folder.sync();
+      if (cleared > 0)
+        return didNotHappen('The file was not written: an attempt ended before it was put in its place.');
+      return (await holds(folder.at(name), bytes))
+        ? done(`Wrote ${bytes.length} bytes; the file holds exactly what was to be written.`)
+        : unknown('The file does not hold what was to be written: it was not written, or has been changed since.');
+    });
+  } catch {
+    return unknown('The file could not be looked at, so it is not known whether it was written.');
+  }
+}
+
+async function holds(path: string, bytes: Buffer): Promise<boolean> {
+  const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
+  const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  try {
+    const stats = await file.stat();
+    return stats.isFile() && stats.size === bytes.length && (await file.readFile()).equals(bytes);
+  } finally {
+    await file.close();
+  }
+}
+
 /** Removes one plain file, for good. A folder, a link or anything else is refused. */
 export async function deleteFile(root: string, path: string, ctx: ToolContext): Promise<ToolOutcome> {
   return change(root, path, ctx, { make: false }, async (folder, name, effect) => {
@@ -44,57 +97,4 @@ export async function deleteFile(root: string, path: string, ctx: ToolContext): 
     await effect(() => unlink(folder.at(name)));
     return `Deleted a file of ${old.size} bytes.`;
   });
-}
-
-type Effect = (act: () => Promise<void>) => Promise<void>;
-
-/** `unknown` from the effect on, unless the kernel said why it did not do it; before that nothing has happened. */
-async function change(
-  root: string,
-  path: string,
-  ctx: ToolContext,
-  options: { make: boolean },
-  act: (folder: Folder, name: string, effect: Effect) => Promise<string>,
-): Promise<ToolOutcome> {
-  const names = namesOf(path);
-  const name = names.pop() as string;
-  let begun = false;
-  const withheld = await mayNotBegin(ctx);
-  if (withheld) return didNotHappen(withheld);
-  try {
-    return await inFolder(root, names, options, async (folder) => {
-      const told = await act(folder, name, async (effect) => {
-        begun = true;
-        await effect().catch((error: NodeJS.ErrnoException) => {
-          begun = error.code === 'EIO';
-          throw error;
-        });
-      });
-      await folder.sync();
-      return done(told);
-    });
-  } catch (error) {
-    return begun
-      ? unknown('The workspace failed while the change was being made; look at the file to see which state it is in.')
-      : didNotHappen(refusal(error));
-  }
-}
-
-/** What is at `name`: a plain file, or undefined for nothing. */
-async function plainFile(folder: Folder, name: string): Promise<{ mode: number; size: number } | undefined> {
-  const stats = await lstat(folder.at(name)).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
-    throw error;
-  });
-  if (stats?.isDirectory()) throw new Refused('The path is a folder. Name a file in it.');
-  if (stats?.isSymbolicLink()) throw new Refused('The path leads to a link; links are not followed.');
-  if (stats && !stats.isFile()) throw new Refused('The path is no plain file.');
-  return stats;
-}
-
-/** The last moment at which nothing has been done; the folder comes last, as a lease may take a while to be looked up. */
-async function begin(folder: Folder, ctx: ToolContext): Promise<void> {
-  const withheld = await mayNotBegin(ctx);
-  if (withheld) throw new Refused(withheld);
-  await folder.unmoved();
 }
