@@ -17,12 +17,12 @@ describe('npm run demo -- --yes', () => {
   it('plays the story, checks it, and exits 0', () => {
     expect(`${ran.code} ${ran.stderr}`).toBe('0 ');
     expect(lastLine(ran)).toEqual({
-      proposed: 4,
-      auto: 2,
+      proposed: 5,
+      auto: 3,
       held: 2,
       approved: 1,
       rejected: 1,
-      executed: 3,
+      executed: 4,
       woken: 2,
       receipts: 4,
     });
@@ -35,6 +35,7 @@ describe('npm run demo -- --yes', () => {
       'big integer': '9007199254740993',
       'auto argument': 'a corrected invoice over 1,380.00 EUR follows',
       'result of a read': 'Three things worth knowing this week',
+      'result of a query': '"ordered":1380.00',
       'result of an execution': 'The server answered',
       reason: 'We stay subscribed.',
     };

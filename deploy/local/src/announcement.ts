@@ -1,10 +1,11 @@
 import { join } from 'node:path';
 import type { ClientFile } from './client-file.js';
+import { DEMO_DATABASE, DEMO_LOGINS } from './demo-database.js';
 import type { Home } from './home.js';
 import { PEOPLE } from './identities.js';
 
 /** What is where, for the person who typed `npm start`. */
-export function announcement(home: Home, client: ClientFile, config: string): string {
+export function announcement(home: Home, client: ClientFile, config: string, postgresPort: number): string {
   const rows: [string, string][] = [
     ...Object.entries(client.urls),
     ['', ''],
@@ -14,6 +15,10 @@ export function announcement(home: Home, client: ClientFile, config: string): st
     ['sent mail', `${home.outbox}  (every mail an agent sends ends here, as a file)`],
     ['inbox', home.maildir],
     ['workspace', home.workspace],
+    [
+      'database',
+      `postgres://127.0.0.1:${postgresPort}/${DEMO_DATABASE}  (for ${DEMO_LOGINS.join(', ')}; passwords in ${home.secrets})`,
+    ],
     ['', ''],
     ...PEOPLE.map(({ id, name, spaces }): [string, string] => [
       id,

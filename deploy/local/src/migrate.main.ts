@@ -8,12 +8,20 @@ import {
 } from '@holdpoint/provision';
 import { z } from 'zod';
 import { childSettings } from './child-environment.js';
+import { seedDemoDatabase } from './demo-database.js';
 import { REPOSITORY } from './repository.js';
 
 process.on('disconnect', () => process.exit(1));
-const settings = childSettings(z.object({ superuserUrl: z.string(), passwords: z.record(z.string(), z.string()) }));
+const settings = childSettings(
+  z.object({
+    superuserUrl: z.string(),
+    passwords: z.record(z.string(), z.string()),
+    demo: z.object({ demo_writer: z.string(), demo_reader: z.string() }),
+  }),
+);
 const passwords = settings.passwords as DatabasePasswords;
 await provisionDatabase({ superuserUrl: settings.superuserUrl, passwords });
 const ownerUrl = databaseUrl(settings.superuserUrl, DATABASE_NAME, { role: OWNER_ROLE, password: passwords.owner });
 for (const applied of await migrate({ ownerUrl, root: REPOSITORY })) console.log(`applied ${applied}`);
+await seedDemoDatabase(settings.superuserUrl, settings.demo);
 process.exit(0);

@@ -3,16 +3,26 @@ import { readFile } from 'node:fs/promises';
 import type { ServiceName } from '@holdpoint/contracts';
 import { BUS_USERS, type BusUser, type DatabasePasswords, SERVICES } from '@holdpoint/provision';
 import { z } from 'zod';
+import { DEMO_LOGINS, type DemoLogin } from './demo-database.js';
 import type { Home } from './home.js';
 import { writePrivately } from './private-file.js';
 
 const named = z.record(z.string(), z.string().min(16));
-const stored = z.object({ superuser: z.string().min(16), database: named, bus: named, services: named, people: named });
+const stored = z.object({
+  superuser: z.string().min(16),
+  database: named,
+  demo: named.optional(),
+  bus: named,
+  services: named,
+  people: named,
+});
 
 export interface Secrets {
   /** PostgreSQL's superuser. */
   superuser: string;
   database: DatabasePasswords;
+  /** Of the demonstration's database. */
+  demo: Record<DemoLogin, string>;
   bus: Record<BusUser, string>;
   /** Bearer tokens. */
   services: Record<ServiceName, string>;
@@ -30,6 +40,7 @@ export async function loadSecrets(home: Home, people: readonly string[]): Promis
   const secrets = {
     superuser: old.superuser ?? secret(),
     database: each([...SERVICES, 'owner'], old.database),
+    demo: each(DEMO_LOGINS, old.demo),
     bus: each(BUS_USERS, old.bus),
     services: each(SERVICES, old.services),
     people: each(people, old.people),

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { ServiceName } from '@holdpoint/contracts';
 import { DATABASE_NAME, databaseUrl, freePort, roleOf, SERVICES } from '@holdpoint/provision';
+import { demoDatabaseUrl } from './demo-database.js';
 import type { Home } from './home.js';
 import type { Endpoint, Ports } from './ports.js';
 import { REPOSITORY } from './repository.js';
@@ -28,6 +29,7 @@ export function servicePrograms(settings: Settings, home: Home, secrets: Secrets
       MAIL_FROM: 'agents@acme.example',
       MAIL_MAILDIR: home.maildir,
       FILERW_ROOT: home.workspace,
+      ...demoDatabase(secrets, ports),
       // A person's own settings come last: their mail server, maildir or folder in place of the demonstration's.
       ...given('MAIL_SMTP_URL', 'MAIL_FROM', 'MAIL_MAILDIR', 'FILERW_ROOT'),
     },
@@ -55,6 +57,15 @@ export function servicePrograms(settings: Settings, home: Home, secrets: Secrets
     },
   }));
 }
+
+/** Not when a person has set a database of their own. */
+const demoDatabase = ({ demo }: Secrets, { postgres }: Ports): Record<string, string> =>
+  process.env['DATABASE_TOOL_URL']
+    ? {}
+    : {
+        DATABASE_TOOL_URL: demoDatabaseUrl(postgres, 'demo_writer', demo.demo_writer),
+        DATABASE_TOOL_READ_URL: demoDatabaseUrl(postgres, 'demo_reader', demo.demo_reader),
+      };
 
 /** As many instances of each service as asked for. They share tables and durable consumers; clients know the first. */
 export async function instancesOf(programs: ServiceProgram[], count: number): Promise<ServiceProgram[]> {

@@ -76,7 +76,7 @@ export async function supervise(settings: Settings, say: (line: string) => void,
 
     const superuserUrl = `postgres://postgres:${secrets.superuser}@127.0.0.1:${ports.postgres}/postgres`;
     const migrated = postgres.ready.then(() =>
-      runOnce(own('migrate', 'migrate', { superuserUrl, passwords: secrets.database }), signal),
+      runOnce(own('migrate', 'migrate', { superuserUrl, passwords: secrets.database, demo: secrets.demo }), signal),
     );
     const provisioned = nats.ready.then(() =>
       runOnce(
@@ -96,7 +96,7 @@ export async function supervise(settings: Settings, say: (line: string) => void,
     const answering = Promise.all(programs.map((p) => whenReady(p.name, p.url, signal)));
     await unlessAborted(signal, Promise.race([answering, ...[...services, ...guards].map((c) => c.crashLoop)]));
 
-    say(announcement(home, client, settings.config));
+    say(announcement(home, client, settings.config, ports.postgres));
     say(`ready in ${((performance.now() - began) / 1000).toFixed(1)} s. Ctrl-C stops everything.`);
     await aborted(signal);
   } catch (err) {

@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import { chmod, mkdtemp, rm, stat } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { databaseUrl, withClient } from '@holdpoint/provision';
 import { eventually } from '@holdpoint/testing';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type ProcessName, type Stack, startStack } from '../src/index.js';
@@ -39,6 +40,24 @@ test('everything is its own process, and says where it is', async () => {
   for (const secret of [...Object.values(stack.people), stack.nats.pass]) expect(stack.output()).not.toContain(secret);
   for (const file of [stack.paths.client, stack.paths.identities, stack.paths.secrets, stack.paths.masterKey])
     expect((await stat(file)).mode & 0o777).toBe(0o600);
+});
+
+test('the database of the demonstration is filled, and its logins do what they are for and no more', async () => {
+  const url = /postgres:\/\/127\.0\.0\.1:\d+\/demo/.exec(stack.output())?.[0] ?? '';
+  const { demo } = JSON.parse(await readFile(stack.paths.secrets, 'utf8')) as { demo: Record<string, string> };
+  const as = (role: string, statement: string, database = 'demo') =>
+    withClient(
+      databaseUrl(url, database, { role, password: demo[role] ?? '' }),
+      async (client) => (await client.query(statement)).rows,
+    );
+  expect(await as('demo_reader', "SELECT amount, payment_reference FROM invoices WHERE number = '2024-117'")).toEqual([
+    { amount: '1480.00', payment_reference: '9007199254740993' },
+  ]);
+  await expect(as('demo_reader', 'DELETE FROM invoices')).rejects.toThrow('permission denied');
+  await expect(as('demo_writer', 'DELETE FROM holdpoint.ledger')).rejects.toThrow('permission denied');
+  await expect(as('demo_writer', 'CREATE TABLE mine ()')).rejects.toThrow('permission denied');
+  for (const role of ['demo_reader', 'demo_writer'])
+    await expect(as(role, 'SELECT 1', 'holdpoint')).rejects.toThrow('permission denied for database');
 });
 
 test('a second start on the same folder is refused', () => {

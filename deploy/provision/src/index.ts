@@ -18,6 +18,7 @@ export {
   type DatabaseProvisioning,
   databaseUrl,
   ensureDatabase,
+  ensureRole,
   provisionDatabase,
   withClient,
 } from './roles.js';

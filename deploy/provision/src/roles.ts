@@ -54,7 +54,8 @@ export async function ensureDatabase(superuserUrl: string, name: string, templat
   });
 }
 
-async function ensureRole(client: pg.Client, role: string, password: string): Promise<void> {
+/** A login that can do nothing but what it is granted. Sets the password anew. */
+export async function ensureRole(client: pg.Client, role: string, password: string): Promise<void> {
   const { rowCount } = await client.query('SELECT FROM pg_roles WHERE rolname = $1', [role]);
   if (!rowCount) await client.query(`CREATE ROLE ${id(role)}`);
   await client.query(

@@ -1,7 +1,11 @@
 import { randomBytes } from 'node:crypto';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { eventually, type TestDatabase, testDatabase } from '@holdpoint/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
+import { AgentEngineModule } from '../../src/agent-engine.module.js';
 import { engineConfig } from '../../src/config.js';
 import { parseArguments } from '../../src/domain/arguments/parse.js';
 import { builtinTools } from '../../src/tools/catalogue.js';
@@ -10,13 +14,9 @@ import { ToolRegistry } from '../../src/tools/registry.js';
 import type { Tool, ToolContext, ToolOutcome } from '../../src/tools/tool.js';
 import { commitProxy } from './commit-proxy.js';
 
-const LEDGER = `
-  CREATE SCHEMA holdpoint;
-  CREATE TABLE holdpoint.ledger (
-    call_id     text PRIMARY KEY,
-    result      text NOT NULL,
-    recorded_at timestamptz NOT NULL DEFAULT clock_timestamp()
-  );`;
+const readme = await readFile(join(import.meta.dirname, '../../README.md'), 'utf8');
+/** The statements that an operator is given. */
+const LEDGER = /```sql\n(.*?)```/s.exec(readme)?.[1] ?? '';
 const TABLES = `
   CREATE SEQUENCE counter;
   CREATE TABLE customers (
@@ -49,9 +49,7 @@ beforeAll(async () => {
   at.pathname = `/${name}`;
   target = new pg.Client({ connectionString: at.href });
   await target.connect();
-  await target.query(`${LEDGER} ${TABLES}
-    GRANT USAGE ON SCHEMA holdpoint TO ${writer};
-    GRANT SELECT, INSERT, UPDATE (result) ON holdpoint.ledger TO ${writer};
+  await target.query(`${LEDGER.replaceAll('TO agent;', `TO ${writer};`)} ${TABLES}
     GRANT ALL ON ALL TABLES IN SCHEMA public TO ${writer};
     GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO ${writer}`);
   at.username = writer;
@@ -567,6 +565,22 @@ describe("Holdpoint's own database", () => {
       await ask('upsert', { table: 'x', rows: [{ a: 1 }], key: ['a'] }, {}, own),
     ])
       expect(outcome).toEqual({ kind: 'did-not-happen', error: expect.stringContaining("Holdpoint's own") });
+  });
+
+  it('an agent that names the tool while it is not configured hinders the start, and the setting is named', async () => {
+    const home = await mkdtemp(join(tmpdir(), 'holdpoint-database-'));
+    try {
+      const file = join(home, 'holdpoint.yaml');
+      const agent = '{ space: acme, model: scripted, script: script.yaml, tools: [Database] }';
+      await writeFile(file, `agents:\n  helper: ${agent}\n`);
+      await writeFile(join(home, 'script.yaml'), 'scripts: [{ when: x, turns: [{ text: x }] }]\n');
+      const config = engineConfig.parse({ ...settings, HOLDPOINT_CONFIG: file });
+      expect(() => AgentEngineModule.forRoot(config)).toThrow(
+        'agents.helper.tools: there is no tool Database unless DATABASE_TOOL_URL is set',
+      );
+    } finally {
+      await rm(home, { recursive: true });
+    }
   });
 
   it('apart, the tool exists exactly when it is configured', () => {

@@ -236,6 +236,8 @@ describe('destructive actions', () => {
     expect(judge(purge, [operator('FileRW', 'approve')], destructive, space).verdict).toBe('approve');
   });
   test('a hold puts the call before a person and needs no opt-in', () => {
+    const held = judge(purge, [operator('FileRW', 'approve', { action: 'purge_folder' })], destructive);
+    expect(held).toMatchObject({ verdict: 'approve', reason: 'rule' });
     expect(judge(call('FileRW', 'delete'), [], destructive)).toMatchObject({ verdict: 'approve', reason: 'rule' });
   });
 });

@@ -1,4 +1,3 @@
-import { Socket } from 'node:net';
 import pg from 'pg';
 import { Refused } from './refused.js';
 
@@ -15,16 +14,14 @@ export async function withConnection<T>(
   use: (client: pg.Client) => Promise<T>,
 ): Promise<T> {
   signal.throwIfAborted();
-  const socket = new Socket();
   const client = new pg.Client({
     connectionString: url,
-    stream: () => socket,
     application_name: 'holdpoint database tool',
     connectionTimeoutMillis: CONNECT_MS,
   });
   // a lost connection also rejects the query under way; without a listener it would end the process
   client.on('error', () => {});
-  const cut = () => socket.destroy();
+  const cut = () => client.connection.stream.destroy();
   signal.addEventListener('abort', cut);
   try {
     await client.connect();
@@ -32,7 +29,6 @@ export async function withConnection<T>(
   } finally {
     await client.end().catch(() => {});
     signal.removeEventListener('abort', cut);
-    socket.destroy();
   }
 }
 
@@ -49,8 +45,6 @@ export async function begin(client: pg.Client, mode: 'READ ONLY' | 'READ WRITE',
       `SET LOCAL statement_timeout = ${ms}`,
       `SET LOCAL lock_timeout = ${ms}`,
       `SET LOCAL idle_in_transaction_session_timeout = ${Math.ceil(ms / 2)}`,
-      // a server that works for nobody stops
-      'SET LOCAL client_connection_check_interval = 1000',
     ].join('; '),
   );
   const { rows } = await client.query<{ own: boolean }>(
