@@ -10,7 +10,7 @@ import {
 import { DATABASE, DatabaseModule, Keyring, MasterKey, serviceClient } from '@holdpoint/runtime';
 import { type DynamicModule, type FactoryProvider, Module, type Type } from '@nestjs/common';
 import { AGENTS } from './agents.js';
-import { type AgentDeclaration, type EngineConfig, loadAgents } from './config.js';
+import { type EngineConfig, loadAgents } from './config.js';
 import { OnApprovalDecided } from './consumers/on-approval-decided.js';
 import { OnTaskCancelled } from './consumers/on-task-cancelled.js';
 import { OnTaskReady } from './consumers/on-task-ready.js';
@@ -22,7 +22,7 @@ import { PolicyQuestion } from './gate/policy-question.js';
 import { Settlement } from './gate/settlement.js';
 import { DoubtsController } from './http/doubts.controller.js';
 import { RunsController } from './http/runs.controller.js';
-import { ScriptedModel } from './models/scripted.js';
+import { agentModels } from './models/agent-model.js';
 import { Player } from './run/play.js';
 import { Recovery } from './run/recovery.js';
 import { Runner } from './run/runner.js';
@@ -62,10 +62,10 @@ const noTool = (tool: string): string => {
 
 @Module({})
 export class AgentEngineModule {
-  /** @throws when holdpoint.yaml, a script or the master key is wrong; the text names the file and what is wrong. */
+  /** @throws when holdpoint.yaml, a script, a model's settings or the master key is wrong; the text names what is. */
   static forRoot(config: EngineConfig, tools: readonly Tool[] = builtinTools(config)): DynamicModule {
-    const agents = loadAgents(config.HOLDPOINT_CONFIG);
-    const models = new Map([...agents.values()].map((a: AgentDeclaration) => [a.name, new ScriptedModel(a.script)]));
+    const agents = loadAgents(config.HOLDPOINT_CONFIG, config.HOLDPOINT_MODEL);
+    const models = agentModels(agents.values(), config);
     const registry = new ToolRegistry(tools);
     for (const a of agents.values())
       for (const t of a.tools)

@@ -4,6 +4,7 @@ import { name, token } from '@holdpoint/contracts';
 import { baseConfig } from '@holdpoint/runtime';
 import { LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
+import { modelConfig, modelName } from './models/settings.js';
 import { toolConfig } from './tools/catalogue.js';
 
 /** The database that a URL names, for a first look; the tool itself also recognises Holdpoint's tables when it connects. */
@@ -37,6 +38,7 @@ const settings = baseConfig.extend({
   /** A run whose engine has not been heard of for so long is interrupted. */
   RUN_LOST_AFTER_MS: milliseconds(30_000),
   MAX_RUNNING: z.coerce.number().int().min(1).max(1000).default(32).describe('how many runs at once, 1 to 1000'),
+  ...modelConfig.shape,
   ...toolConfig.shape,
 });
 /** Every setting of the service is an environment variable; durations are milliseconds. */
@@ -47,21 +49,29 @@ export const engineConfig = settings.superRefine((c, issues) => {
 });
 export type EngineConfig = z.infer<typeof engineConfig>;
 
-const agentDeclaration = z.strictObject({
-  space: token,
-  /** `scripted` needs no key; it plays the turns of `script`. */
-  model: z.literal('scripted'),
-  script: z.string().min(1),
-  system: z.string().max(32_000).default(''),
-  tools: z.array(name).max(64),
-  maxSteps: z.int().min(1).max(200).default(24),
-});
+const agentDeclaration = z
+  .strictObject({
+    space: token,
+    /** `scripted` needs no key; it plays the turns of `script`. */
+    model: modelName,
+    script: z.string().min(1).optional(),
+    system: z.string().max(32_000).default(''),
+    tools: z.array(name).max(64),
+    maxSteps: z.int().min(1).max(200).default(24),
+  })
+  .refine((a) => a.model !== 'scripted' || a.script !== undefined, {
+    path: ['script'],
+    error: 'the model scripted needs the path of its script',
+  });
 export type AgentDeclaration = z.infer<typeof agentDeclaration> & { name: string };
 
 const declarations = z.object({ agents: z.record(token, agentDeclaration) });
 
-/** @throws Error naming file, line and field: a file with one wrong agent is refused whole. */
-export function loadAgents(path: string): Map<string, AgentDeclaration> {
+/**
+ * @param model every agent's, in place of the declared one
+ * @throws Error naming file, line and field: a file with one wrong agent is refused whole.
+ */
+export function loadAgents(path: string, model?: string): Map<string, AgentDeclaration> {
   const lines = new LineCounter();
   const doc = parseDocument(readFileSync(path, 'utf8'), { lineCounter: lines, uniqueKeys: true });
   const at = (offset: number) => `${path}:${lines.linePos(offset).line}`;
@@ -80,7 +90,12 @@ export function loadAgents(path: string): Map<string, AgentDeclaration> {
   return new Map(
     Object.entries(parsed.data.agents).map(([agent, a]) => [
       agent,
-      { ...a, name: agent, script: resolve(home, a.script) },
+      {
+        ...a,
+        name: agent,
+        model: model ?? a.model,
+        ...(a.script === undefined ? {} : { script: resolve(home, a.script) }),
+      },
     ]),
   );
 }

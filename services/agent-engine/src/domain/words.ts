@@ -14,6 +14,9 @@ export const words = {
   providerExecuted: () =>
     'Error: a call that your provider runs by itself is not allowed here. Use one of the tools you were given.',
 
+  cutOff: () =>
+    'Error: your answer was stopped before it was complete, so none of its calls was carried out. Send the call again, with less in one answer.',
+
   submitted: (spaceId: string, callId: string, number: number | null) =>
     `Submitted for approval (${number === null ? callId : `${spaceId}#${number}`}). ` +
     'Nothing has been executed yet. A person will decide, and you will be told the outcome in a later message. ' +
@@ -44,6 +47,13 @@ export const words = {
 
   interrupted: () =>
     'Interrupted: the engine was lost before this call had an answer. It may or may not have been carried out; do not repeat it blindly, check first.',
+
+  /** For the people of the space; `detail` may quote the endpoint. */
+  modelFailed: (reason: string, detail: string) =>
+    `The model gave no answer: ${detail}. Nothing of this round was carried out. ` +
+    (reason === 'model.refused'
+      ? "Check the agent's model, its key and its endpoint, then start another run."
+      : 'Start another run later.'),
 
   stepLimit: (steps: number) => `The run was ended after ${steps} steps.`,
 

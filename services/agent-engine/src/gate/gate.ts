@@ -52,11 +52,12 @@ export class Gate {
 
   async pass(
     run: GateRun,
-    written: WrittenCall & { step: number; index: number; providerExecuted: boolean },
+    written: WrittenCall & { step: number; index: number; providerExecuted: boolean; cutOff?: boolean },
   ): Promise<string> {
     const place = { spaceId: run.spaceId, conversationId: run.provenance.conversationId, callId: written.callId };
     if (written.providerExecuted)
       return this.#refuse(run, place, written, 'Error', 'tool.provider-executed', words.providerExecuted());
+    if (written.cutOff) return this.#refuse(run, place, written, 'Error', 'arguments.cut-off', words.cutOff());
 
     const tool = run.tools.includes(written.tool) ? this.registry.find(written.tool) : undefined;
     if (!tool) return this.#refuse(run, place, written, 'NotFound', 'tool.not-found', words.unknownTool(run.tools));

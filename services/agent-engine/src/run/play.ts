@@ -1,19 +1,21 @@
-import type { LanguageModelV4, LanguageModelV4FunctionTool } from '@ai-sdk/provider';
+import type { LanguageModelV4FunctionTool } from '@ai-sdk/provider';
 import type { Sealed, Usage } from '@holdpoint/contracts';
 import { newId, Outbox, OutboxRelay } from '@holdpoint/eventing';
 import { Keyring } from '@holdpoint/runtime';
 import type { Kysely, Transaction } from 'kysely';
 import type { AgentDeclaration } from '../config.js';
-import type { Turn, WrittenCall } from '../domain/conversation.js';
+import type { Turn } from '../domain/conversation.js';
 import { words } from '../domain/words.js';
 import type { CallContent } from '../gate/content.js';
 import type { Gate } from '../gate/gate.js';
+import type { AgentModel } from '../models/agent-model.js';
+import { ModelFailure } from '../models/failure.js';
 import type { Calls } from '../store/calls.js';
 import { type Final, provenanceOf, type RunRow, type Runs } from '../store/runs.js';
 import type { Database } from '../store/schema.js';
 import type { Turns } from '../store/turns.js';
 import { completedEvent } from './receipt.js';
-import { playRound, promptOf } from './round.js';
+import { promptOf, type Round } from './round.js';
 
 /** The run was taken over while this engine was not looking. Nothing more may be written for it here. */
 export class RunLost extends Error {}
@@ -33,11 +35,11 @@ export class Player {
     private readonly engine: string,
   ) {}
 
-  /** @returns how the run ended; `result` is the model's last text. @throws RunLost, model errors, infrastructure faults. */
+  /** @returns how the run ended; `result` is the model's last text. @throws RunLost, infrastructure faults. */
   async play(
     run: RunRow,
     agent: AgentDeclaration,
-    model: LanguageModelV4,
+    model: AgentModel,
     tools: LanguageModelV4FunctionTool[],
     signal: AbortSignal,
   ): Promise<{ state: Final; reason?: string; result: string }> {
@@ -48,6 +50,7 @@ export class Player {
     await this.#whileMine(run, (tx) => this.turns.append(tx, place, sealedAsked));
     said.push(asked);
     const usage: Usage = { promptTokens: 0, completionTokens: 0, cachedTokens: 0 };
+    const bill = model.bill();
     const gateRun = {
       ...place,
       provenance: provenanceOf(run),
@@ -58,12 +61,22 @@ export class Player {
 
     for (let step = 1; step <= agent.maxSteps; step++) {
       if (signal.aborted) return { state: 'cancelled', reason: 'cancelled', result: '' };
-      const round = await playRound(model, promptOf(agent.system, said), tools, signal);
+      if (!bill.free) await this.runs.bill(run.run_id, this.engine, bill.pending);
+      let round: Round;
+      try {
+        round = await model.ask(promptOf(agent.system, said), tools, signal);
+      } catch (error) {
+        if (signal.aborted || !(error instanceof ModelFailure)) throw error;
+        if (error.circumstances.mayHaveCost) bill.incomplete();
+        await this.runs.bill(run.run_id, this.engine, bill.cost);
+        return { state: 'failed', reason: error.reason, result: words.modelFailed(error.reason, error.detail) };
+      }
+      bill.add(round.usage);
       usage.promptTokens += round.usage.promptTokens;
       usage.completionTokens += round.usage.completionTokens;
       usage.cachedTokens += round.usage.cachedTokens;
 
-      const written = round.calls.map((c): WrittenCall & { providerExecuted: boolean } => ({ ...c, callId: newId() }));
+      const written = round.calls.map((c) => ({ ...c, callId: newId() }));
       const turn: Turn = {
         role: 'assistant',
         text: round.text,
@@ -73,7 +86,7 @@ export class Player {
       await this.#whileMine(run, async (tx) => {
         await this.turns.append(tx, place, sealed);
         await this.calls.write(tx, place, step, turn.calls);
-        await this.runs.progress(tx, run.run_id, step, usage);
+        await this.runs.progress(tx, run.run_id, step, usage, bill.cost);
       });
       said.push(turn);
       if (written.length === 0) return { state: 'ok', result: round.text };

@@ -2,7 +2,7 @@ import type { HoldpointEvent, Sealed } from '@holdpoint/contracts';
 import { newEvent } from '@holdpoint/eventing';
 import { provenanceOf, type RunRow } from '../store/runs.js';
 
-/** The end of a run, which is its receipt (seed 003). The scripted model costs nothing; that is known, not guessed. */
+/** The end of a run, which is its receipt (seed 003). Its cost was counted while it ran. */
 export function completedEvent(r: RunRow): HoldpointEvent<'run.completed'> {
   if (r.state === 'queued' || r.state === 'running') throw new Error(`run ${r.run_id} has not ended`);
   return newEvent('run.completed', {
@@ -16,7 +16,7 @@ export function completedEvent(r: RunRow): HoldpointEvent<'run.completed'> {
       ...(r.reason === null ? {} : { reason: r.reason }),
       steps: r.steps,
       usage: { promptTokens: r.prompt_tokens, completionTokens: r.completion_tokens, cachedTokens: r.cached_tokens },
-      cost: { amount: '0', known: r.model === 'scripted' },
+      cost: { amount: r.cost_amount, known: r.cost_known },
       result: r.result === null ? null : (JSON.parse(r.result) as Sealed),
       durationMs: Math.max(0, (r.completed_at ?? r.queued_at).getTime() - (r.started_at ?? r.queued_at).getTime()),
     },

@@ -1,10 +1,11 @@
-import type { LanguageModelV4, LanguageModelV4FunctionTool } from '@ai-sdk/provider';
+import type { LanguageModelV4FunctionTool } from '@ai-sdk/provider';
 import { newEvent, Outbox, OutboxRelay } from '@holdpoint/eventing';
 import { isInfrastructureFault } from '@holdpoint/runtime';
 import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { type Kysely, sql } from 'kysely';
 import type { AgentDeclaration } from '../config.js';
 import type { Effects } from '../gate/effects.js';
+import type { AgentModel } from '../models/agent-model.js';
 import { provenanceOf, type RunRow, type Runs } from '../store/runs.js';
 import type { Database } from '../store/schema.js';
 import type { ToolRegistry } from '../tools/registry.js';
@@ -31,7 +32,7 @@ export class Runner implements OnApplicationBootstrap, OnModuleDestroy {
     private readonly engine: string,
     private readonly maxRunning: number,
     private readonly agents: Map<string, AgentDeclaration>,
-    private readonly models: Map<string, LanguageModelV4>,
+    private readonly models: Map<string, AgentModel>,
     private readonly registry: ToolRegistry,
     private readonly runs: Runs,
     private readonly player: Player,
@@ -105,8 +106,9 @@ export class Runner implements OnApplicationBootstrap, OnModuleDestroy {
     const run = await this.db
       .transaction()
       .execute(async (tx) => {
-        const claimed = await this.runs.claim(tx, this.engine);
-        if (!claimed) return undefined;
+        const taken = await this.runs.claim(tx, this.engine);
+        if (!taken) return undefined;
+        const claimed = await this.runs.playedBy(tx, taken, this.models.get(taken.agent)?.name ?? taken.model);
         const { space_id: spaceId, run_id: runId } = claimed;
         await this.outbox.add(
           tx,

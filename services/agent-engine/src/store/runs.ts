@@ -1,8 +1,9 @@
-import type { Principal, Provenance, Sealed, Usage } from '@holdpoint/contracts';
+import type { EventData, Principal, Provenance, Sealed, Usage } from '@holdpoint/contracts';
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
 import type { Database } from './schema.js';
 
 export type RunRow = Selectable<Database['runs']>;
+type Cost = EventData<'run.completed'>['cost'];
 export type Final = 'ok' | 'failed' | 'interrupted' | 'cancelled';
 
 export const principalOf = (r: { principal_kind: Principal['kind']; principal_id: string }): Principal => ({
@@ -144,7 +145,7 @@ export class Runs {
     return row !== undefined;
   }
 
-  async progress(tx: Transaction<Database>, runId: string, steps: number, usage: Usage): Promise<void> {
+  async progress(tx: Transaction<Database>, runId: string, steps: number, usage: Usage, cost: Cost): Promise<void> {
     await tx
       .updateTable('runs')
       .set({
@@ -152,9 +153,29 @@ export class Runs {
         prompt_tokens: usage.promptTokens,
         completion_tokens: usage.completionTokens,
         cached_tokens: usage.cachedTokens,
+        cost_amount: cost.amount,
+        cost_known: cost.known,
       })
       .where('run_id', '=', runId)
       .execute();
+  }
+
+  /** What the run has cost so far. Nothing happens when the run is no longer this engine's. */
+  async bill(runId: string, engine: string, cost: Cost): Promise<void> {
+    await this.db
+      .updateTable('runs')
+      .set({ cost_amount: cost.amount, cost_known: cost.known })
+      .where('run_id', '=', runId)
+      .where('engine', '=', engine)
+      .where('state', '=', 'running')
+      .execute();
+  }
+
+  /** The model that plays the run, where it is another one than when the run was queued: provenance says what ran. */
+  async playedBy(tx: Transaction<Database>, run: RunRow, model: string): Promise<RunRow> {
+    if (run.model === model) return run;
+    await tx.updateTable('runs').set({ model }).where('run_id', '=', run.run_id).execute();
+    return { ...run, model };
   }
 
   /** Ends a run that `from` still describes. @returns the row as it ended, or undefined when somebody else ended it. */

@@ -32,6 +32,9 @@ export interface Database {
     prompt_tokens: Generated<number>;
     completion_tokens: Generated<number>;
     cached_tokens: Generated<number>;
+    /** US dollars as a decimal string; meaningless unless known. */
+    cost_amount: Generated<string>;
+    cost_known: Generated<boolean>;
     result: string | null;
     engine: string | null;
     heartbeat_at: Date | null;
