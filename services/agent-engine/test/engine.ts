@@ -18,8 +18,10 @@ import { builtinTools } from '../src/tools/catalogue.js';
 import type { Tool } from '../src/tools/tool.js';
 
 export interface EngineOptions {
-  /** YAML of the scripted model. */
-  script: string;
+  /** YAML of the scripted model; none for another one. */
+  script?: string;
+  /** Of the agent; default `scripted`. Its endpoint and key go into `env`. */
+  model?: string;
   /** Names assigned to the agent. */
   tools?: string[];
   /** Tools of the test's own beside the built-in ones. */
@@ -40,10 +42,10 @@ export async function startEngine(options: EngineOptions) {
   const token = randomBytes(16).toString('hex');
   const tools = options.tools ?? ['FileRW', 'Mail'];
   await Promise.all([
-    writeFile(join(home, 'script.yaml'), options.script),
+    writeFile(join(home, 'script.yaml'), options.script ?? ''),
     writeFile(
       join(home, 'holdpoint.yaml'),
-      `agents:\n  helper:\n    space: acme\n    model: scripted\n    script: script.yaml\n    tools: [${tools.join(', ')}]\n`,
+      `agents:\n  helper:\n    space: acme\n    model: ${options.model ?? 'scripted'}\n${options.script === undefined ? '' : '    script: script.yaml\n'}    tools: [${tools.join(', ')}]\n`,
     ),
     writeFile(join(home, 'master.key'), randomBytes(32).toString('base64'), { mode: 0o600 }),
     writeFile(
