@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startStack } from '@holdpoint/local';
+import { modelOf } from './served-model.js';
 import { playStory } from './story.js';
 
 // npm run demo [-- --yes]: the story on a system of its own. HOLDPOINT_HOME keeps it afterwards; otherwise it is removed.
@@ -14,8 +15,12 @@ if (!values.yes && !process.stdin.isTTY) {
 const kept = process.env['HOLDPOINT_HOME'];
 const home = kept ?? (await mkdtemp(join(tmpdir(), 'holdpoint-demo-')));
 
-console.log('Starting Holdpoint …');
-const stack = await startStack({ home, ports: 'free' });
+const model = await modelOf(process.env).catch((error: Error) => {
+  console.error(error.message);
+  process.exit(2);
+});
+console.log(`Starting Holdpoint … (the assistant's model: ${model ?? 'as holdpoint.yaml declares it'})`);
+const stack = await startStack({ home, ports: 'free', env: model === undefined ? {} : { HOLDPOINT_MODEL: model } });
 let status = 0;
 const stop = async () => {
   await stack.stop();

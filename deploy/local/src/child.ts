@@ -39,7 +39,7 @@ async function spawnChild({
   const log = openLog(join(home.logs, `${name}.log`));
   const child = spawn(process.execPath, ['--enable-source-maps', script], {
     cwd: REPOSITORY,
-    env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...process.env, ...env },
+    env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...withoutModelKeys(process.env), ...env },
     stdio: ['ignore', log, log, 'ipc'],
     detached: true,
   });
@@ -50,6 +50,11 @@ async function spawnChild({
   const identity = identify(child.pid as number) ?? { pid: child.pid as number, started: '' };
   await record(home.run, name, identity);
   return { child, identity };
+}
+
+/** A model's key is for the engine alone, which is given it by name. */
+function withoutModelKeys({ OPENAI_API_KEY: _openai, ANTHROPIC_API_KEY: _anthropic, ...rest }: NodeJS.ProcessEnv) {
+  return rest;
 }
 
 const hasEnded = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null;
