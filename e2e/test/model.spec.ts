@@ -18,7 +18,6 @@ describe('OPENAI_BASE_URL=… npm run demo -- --yes', () => {
     model = await startReadingModel();
     ran = await run('demo.js', ['--yes'], {
       HOLDPOINT_HOME: home,
-      HOLDPOINT_MODEL: '',
       OPENAI_BASE_URL: model.url,
       OPENAI_API_KEY: KEY,
     });
@@ -64,7 +63,7 @@ describe('OPENAI_BASE_URL=… npm run demo -- --yes', () => {
 
 describe('the model that the demo is to use', () => {
   it('nobody at OPENAI_BASE_URL: said at once, and nothing is started', async () => {
-    const ran = await run('demo.js', ['--yes'], { OPENAI_BASE_URL: 'http://127.0.0.1:9/v1', HOLDPOINT_MODEL: '' });
+    const ran = await run('demo.js', ['--yes'], { OPENAI_BASE_URL: 'http://127.0.0.1:9/v1' });
     expect(ran).toMatchObject({ code: 2, stderr: expect.stringContaining('OPENAI_BASE_URL') });
   });
 });

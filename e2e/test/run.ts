@@ -11,7 +11,8 @@ export interface Ran {
 export function run(program: string, args: string[], env: Record<string, string> = {}): Promise<Ran> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [join(import.meta.dirname, '..', 'dist', 'src', program), ...args], {
-      env: { ...process.env, ...env },
+      // whoever runs the tests may have a model of their own set up
+      env: { ...process.env, OPENAI_BASE_URL: '', HOLDPOINT_MODEL: '', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const out = { stdout: '', stderr: '' };
