@@ -30,18 +30,18 @@ describe('OPENAI_BASE_URL=… npm run demo -- --yes', () => {
   it('plays the same story with a model that is not the scripted one, and exits 0', () => {
     expect(`${ran.code} ${ran.stderr}`).toBe('0 ');
     expect(lastLine(ran)).toEqual({
-      proposed: 4,
-      auto: 2,
+      proposed: 5,
+      auto: 3,
       held: 2,
       approved: 1,
       rejected: 1,
-      executed: 3,
+      executed: 4,
       woken: 2,
       receipts: 4,
     });
     expect(ran.stdout).toContain(`openai/${MODEL}`);
     // each of the four runs asks until nothing is left to call
-    expect(model.asked).toHaveLength(8);
+    expect(model.asked).toHaveLength(9);
     expect(new Set(model.asked.map((a) => `${a.model} ${a.authorization}`))).toEqual(
       new Set([`${MODEL} Bearer ${KEY}`]),
     );

@@ -74,12 +74,16 @@ function think(messages: Message[]): Reply {
   if (/inbox/.test(wish)) {
     if (since.length === 0) return { text: 'I look.', call: { tool: 'Mail', arguments: { action: 'read_inbox' } } };
     const complaint = mails.find((m) => /Could you check/.test(m.text));
-    const [, units, price] = /(\d+) units at ([\d.]+) EUR/.exec(complaint?.text ?? '') ?? [];
-    const sum = (Number(units) * Number(price)).toFixed(2);
-    return answer(
-      complaint,
-      `You are right: ${units} × ${price} EUR = ${sum} EUR — a corrected invoice follows. 請查收 👩‍💼\n`,
-    );
+    if (since.length === 1) {
+      const sql =
+        'SELECT o.quantity, o.unit_price FROM invoices i JOIN orders o ON o.id = i.order_id WHERE i.number = $1';
+      const params = [/Invoice ([\d-]+)/.exec(complaint?.subject ?? '')?.[1]];
+      return { text: 'I look it up.', call: { tool: 'Database', arguments: { action: 'query', sql, params } } };
+    }
+    const { rows } = JSON.parse(last) as { rows: { quantity: number; unit_price: number }[] };
+    const { quantity = 0, unit_price: price = 0 } = rows[0] ?? {};
+    const sum = `${quantity} × ${price.toFixed(2)} EUR = ${(quantity * price).toFixed(2)} EUR`;
+    return answer(complaint, `You are right: ${sum} — a corrected invoice follows. 請查收 👩‍💼\n`);
   }
   return { text: 'I do not know what to do.' };
 }
