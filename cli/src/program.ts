@@ -8,6 +8,7 @@ import { pending } from './commands/pending.js';
 import { run } from './commands/run.js';
 import { show } from './commands/show.js';
 import { tasks } from './commands/tasks.js';
+import { withdraw } from './commands/withdraw.js';
 import { loadSettings } from './settings.js';
 
 interface Everywhere {
@@ -68,6 +69,15 @@ export function program(exit: (code: number) => void): Command {
       );
 
   root
+    .command('withdraw')
+    .description('take a held call back; also for the person that it acts for')
+    .argument('<call>', 'acme#42 or an id')
+    .option('--reason <text>', 'what the agent is told')
+    .action(async (ref: string, o: { reason?: string }, c: Command) =>
+      exit(await withdraw(client(c), ref, { ...o, ...asked(c) })),
+    );
+
+  root
     .command('doubts')
     .description('list the calls of which nobody knows whether they took effect')
     .action(async (_o: object, c: Command) => exit(await doubts(client(c), asked(c))));
@@ -77,6 +87,7 @@ export function program(exit: (code: number) => void): Command {
     .argument('<call>', 'acme#42 or an id')
     .option('--happened', 'it took effect')
     .option('--did-not-happen', 'it did not')
+    .option('--propose-anew', 'it did not, and the same arguments are proposed again as a new call')
     .option('--note <text>', 'how you know')
     .action(async (ref: string, o: SettleOptions, c: Command) =>
       exit(await settle(client(c), ref, { ...o, ...asked(c) })),

@@ -207,6 +207,17 @@ describe('approve and reject', () => {
   });
 });
 
+describe('withdraw', () => {
+  it('takes a held call back, unasked', async () => {
+    there();
+    at.answers.set('POST /v1/approvals/call1/withdraw', { json: { ...held, status: 'withdrawn' } });
+    const ended = await at.holdpoint('withdraw', 'acme#42', '--reason', 'no longer wanted');
+    expect(ended.code).toBe(0);
+    expect(ended.stdout).toContain('acme#42 is withdrawn.');
+    expect(at.asked.at(-1)?.body).toEqual({ reason: 'no longer wanted' });
+  });
+});
+
 describe('settle, doubts, tasks', () => {
   it('settle by what a person found out', async () => {
     there();
@@ -215,7 +226,13 @@ describe('settle, doubts, tasks', () => {
     expect(at.asked.at(-1)?.body).toEqual({ happened: true, note: 'saw it' });
     expect(await at.holdpoint('settle', 'call1', '--did-not-happen', '--json')).toMatchObject({ code: 0 });
     expect(at.asked.at(-1)?.body).toEqual({ happened: false });
-    for (const wrong of [[], ['--happened', '--did-not-happen']])
+    const anew = { callId: 'call1', status: 'Error', proposedAnew: 'call2' };
+    at.answers.set('POST /v1/calls/call1/settle', { json: anew });
+    const proposed = await at.holdpoint('settle', 'call1', '--propose-anew');
+    expect(proposed.code).toBe(0);
+    expect(proposed.stdout + proposed.stderr).toContain('chain call2');
+    expect(at.asked.at(-1)?.body).toEqual({ happened: false, proposeAnew: true });
+    for (const wrong of [[], ['--happened', '--did-not-happen'], ['--happened', '--propose-anew']])
       expect(await at.holdpoint('settle', 'call1', ...wrong)).toMatchObject({ code: 2, stdout: '' });
   });
 

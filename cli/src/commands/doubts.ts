@@ -1,4 +1,4 @@
-import { doubtView, page } from '@holdpoint/contracts';
+import { doubtView, page, token } from '@holdpoint/contracts';
 import { z } from 'zod';
 import type { Client } from '../client.js';
 import { misused } from '../failure.js';
@@ -23,7 +23,9 @@ export async function doubts(client: Client, o: { json?: boolean }): Promise<num
     ]);
     say(...table(['CALL', 'SPACE', 'WHAT', 'AGENT', 'RELEASED', 'SINCE', 'WHY'], rows));
     say('');
-    advise(`Find out whether it happened, then:  ${TYPED} settle <call> --happened | --did-not-happen`);
+    advise(
+      `Find out whether it happened, then:  ${TYPED} settle <call> --happened | --did-not-happen | --propose-anew`,
+    );
   }
   return 0;
 }
@@ -32,17 +34,26 @@ export interface SettleOptions {
   json?: boolean;
   happened?: boolean;
   didNotHappen?: boolean;
+  proposeAnew?: boolean;
   note?: string;
 }
 
 /** Says what became of a call in doubt. */
 export async function settle(client: Client, ref: string, o: SettleOptions): Promise<number> {
-  if ((o.happened === true) === (o.didNotHappen === true))
-    throw misused('Say what you found out: either --happened or --did-not-happen.');
-  const body = { happened: o.happened === true, ...(o.note === undefined ? {} : { note: o.note }) };
+  const anew = o.proposeAnew === true;
+  if ((o.happened === true) === (o.didNotHappen === true || anew))
+    throw misused('Say what you found out: either --happened, or --did-not-happen, or --propose-anew.');
+  const body = {
+    happened: o.happened === true,
+    ...(o.note === undefined ? {} : { note: o.note }),
+    ...(anew ? { proposeAnew: true } : {}),
+  };
   const callId = await idOf(client, ref);
-  const settled = await client.post('engine', `/v1/calls/${callId}/settle`, body, z.looseObject({}));
+  const answer = z.looseObject({ proposedAnew: token.optional() });
+  const settled = await client.post('engine', `/v1/calls/${callId}/settle`, body, answer);
   if (o.json) document(settled);
+  else if (settled.proposedAnew !== undefined)
+    advise(`Settled: it did not happen, and is proposed anew.  See:  ${TYPED} chain ${settled.proposedAnew}`);
   else advise(`Settled: it ${body.happened ? 'happened' : 'did not happen'}.  See:  ${TYPED} chain ${callId}`);
   return 0;
 }

@@ -75,10 +75,17 @@ export const doubtView = z.object({
 });
 export type DoubtView = z.infer<typeof doubtView>;
 
-export const settleRequest = z.strictObject({
-  happened: z.boolean(),
-  note: z.string().max(500).optional(),
-});
+export const settleRequest = z
+  .strictObject({
+    happened: z.boolean(),
+    note: z.string().max(500).optional(),
+    /** It did not happen and is wanted all the same: the same arguments are proposed again, as a new call. */
+    proposeAnew: z.boolean().optional(),
+  })
+  .refine((said) => !(said.happened && said.proposeAnew), {
+    path: ['proposeAnew'],
+    message: 'what happened is not proposed anew; say "happened": false or leave it out',
+  });
 export type SettleRequest = z.infer<typeof settleRequest>;
 
 // policy
@@ -153,6 +160,9 @@ export const decisionRequest = z.strictObject({
   reason: z.string().max(2000).optional(),
 });
 export type DecisionRequest = z.infer<typeof decisionRequest>;
+
+export const withdrawRequest = z.strictObject({ reason: z.string().max(2000).optional() });
+export type WithdrawRequest = z.infer<typeof withdrawRequest>;
 
 // taskboard
 

@@ -1,5 +1,5 @@
-import type { DecisionRequest, Identity } from '@holdpoint/contracts';
-import { ContentDestroyed } from '@holdpoint/runtime';
+import type { DecisionRequest, Identity, WithdrawRequest } from '@holdpoint/contracts';
+import { ContentDestroyed, requireRole } from '@holdpoint/runtime';
 import { Logger } from '@nestjs/common';
 import { accessible } from './access.js';
 import { Closer } from './closer.js';
@@ -29,12 +29,31 @@ export class Decisions {
     if (call.digest !== request.digest) throw refusal.digestMismatch(call);
     if (call.status !== 'pending') throw refusal.alreadyClosed(call);
     if (call.overdue) throw refusal.alreadyClosed((await this.closer.close(callId, null)).call);
-    return request.decision === 'reject' ? this.#reject(who, call, request) : this.#approve(who, call, request);
+    return request.decision === 'reject'
+      ? this.#close(who, call, 'rejected', request.reason)
+      : this.#approve(who, call, request);
   }
 
-  async #reject(who: Identity, call: FrozenCall, { reason }: DecisionRequest): Promise<FrozenCall> {
+  /**
+   * Takes a held call back: whoever it acts for may, and owners and admins. Nothing is released by it, so neither policy
+   * nor a digest is asked for.
+   * @throws Refusal `staging.*`, `forbidden`, `not-found`
+   */
+  async withdraw(who: Identity, callId: string, request: WithdrawRequest): Promise<FrozenCall> {
+    const call = accessible(who, await this.calls.find(callId));
+    const own = who.kind === 'person' && call.principal_kind === 'person' && call.principal_id === who.id;
+    if (!own) requireRole(who, call.space_id, 'owner', 'admin');
+    return this.#close(who, call, 'withdrawn', request.reason);
+  }
+
+  async #close(
+    who: Identity,
+    call: FrozenCall,
+    status: 'rejected' | 'withdrawn',
+    reason: string | undefined,
+  ): Promise<FrozenCall> {
     const { won, call: after } = await this.closer.close(call.call_id, {
-      status: 'rejected',
+      status,
       by: who.id,
       cause: 'person',
       decidedUnder: call.policy_version,

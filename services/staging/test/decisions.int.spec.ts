@@ -30,6 +30,8 @@ const held = async (p?: Proposing, v?: Verdict) => {
 type Held = Awaited<ReturnType<typeof held>>;
 const decide = (who: Person | null, h: Held, decision: 'approve' | 'reject', more: object = {}) =>
   call(url, who, `/v1/approvals/${h.id}/decision`, { decision, digest: h.digest, ...more });
+const withdraw = (who: Person | null, h: Held, body: object = {}) =>
+  call(url, who, `/v1/approvals/${h.id}/withdraw`, body);
 const decided = (h: Held, spaceId?: string) =>
   eventually(() => fixture.decisionOn(h.id, spaceId), { what: `a decision on ${h.id}` });
 const untouched = async (h: Held) => {
@@ -119,6 +121,36 @@ describe('pending → approval.decided: rejected, withdrawn', () => {
       policyVersion: 'stricter',
     });
     refusedWith(await decide('adam', h, 'approve'), 409, 'staging.call-closed');
+  });
+
+  test.each(['mia', 'adam'] as const)('withdrawn by %s, on whose behalf it is or who may decide', async (who) => {
+    const h = await held();
+    fixture.policy.answer = 'error';
+    const { status, body } = await withdraw(who, h, { reason: 'not needed' });
+    expect({ status, body }).toMatchObject({ status: 200, body: { status: 'withdrawn', execution: null } });
+    const { event } = await decided(h);
+    expect(event.data).toMatchObject({ decision: 'withdrawn', cause: 'person', by: { kind: 'person', id: who } });
+    expect(event.data).not.toHaveProperty('frozen');
+    expect(event.data.reason).not.toBeNull();
+    refusedWith(await decide('olga', h, 'approve'), 409, 'staging.call-closed');
+  });
+
+  test('nobody else takes it back, and nobody what is decided or overdue', async () => {
+    const h = await held();
+    refusedWith(await withdraw('otto', h), 404, 'auth.not-found');
+    refusedWith(await withdraw('engine', h), 403, 'auth.people-only');
+    await untouched(h);
+    expect((await decide('olga', h, 'approve')).status).toBe(200);
+    refusedWith(await withdraw('mia', h), 409, 'staging.call-closed');
+    const late = await held({}, { expiresAfterSeconds: 1 });
+    await fixture.overdue(late.id);
+    refusedWith(await withdraw('mia', late), 409, 'staging.call-expired');
+  });
+
+  test('a member takes back what is on their own behalf alone', async () => {
+    const h = await held({ principal: 'olga' });
+    refusedWith(await withdraw('mia', h), 403, 'auth.role-missing');
+    await untouched(h);
   });
 
   test('halted: it waits and nothing is decided', async () => {

@@ -36,6 +36,8 @@ export interface Proposing {
   conversationId?: string;
   tool?: string;
   agent?: string;
+  /** The person that it is proposed on behalf of; mia unless given. */
+  principal?: string;
   /** The argument JSON as the model wrote it. */
   args?: string;
 }
@@ -182,7 +184,7 @@ export async function openStaging() {
     const bytes = Buffer.from(p.args ?? '{"to":"bo@example.org","n":9007199254740993}');
     const nonce = randomBytes(32);
     const context = {
-      principal: { kind: 'person' as const, id: 'mia' },
+      principal: { kind: 'person' as const, id: p.principal ?? 'mia' },
       agent: p.agent ?? 'assistant',
       server: 'builtin',
       tool: p.tool ?? 'Mail',

@@ -75,6 +75,15 @@ describe('a call that keeps to the table', () => {
     expires: [...pending(), call.decided('expired'), ...waking(call, { outcome: 'expired', by: null })],
     'is withdrawn by policy': [...pending(), call.decided('withdrawn'), ...waking(call, { outcome: 'withdrawn' })],
     'is revised, and wakes nobody': [...pending(), call.decided('withdrawn', { cause: 'revised', by: ADA })],
+    'is withdrawn by a person': [
+      ...pending(),
+      call.decided('withdrawn', { cause: 'person', by: ADA }),
+      ...waking(call, { outcome: 'withdrawn', by: ADA }),
+    ],
+    'may be tried again, and says why it is not': [
+      ...claimed(keyed),
+      keyed.inDoubt(true, { attempt: 5, note: keyed.proposed().data.frozen }),
+    ],
     'is in doubt and settled': [
       ...claimed(),
       call.inDoubt(true),
@@ -246,6 +255,11 @@ describe('a call that breaks a rule', () => {
     ['call.decision', 'a rejection by the deadline', [...pending(), call.decided('rejected', { cause: 'deadline' })]],
     ['call.decision', 'an expiry by a person', [...pending(), call.decided('expired', { by: ADA })]],
     ['call.decision', 'a withdrawal by the deadline', [...pending(), call.decided('withdrawn', { cause: 'deadline' })]],
+    [
+      'call.decision',
+      'a withdrawal by no person',
+      [...pending(), call.decided('withdrawn', { cause: 'person', by: null })],
+    ],
     [
       'call.decision',
       'an approval without the frozen bytes',

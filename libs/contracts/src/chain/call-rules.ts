@@ -54,7 +54,8 @@ export const callRules: readonly Rule[] = [
       const byPerson = decision === 'approved' || decision === 'rejected';
       if (byPerson && (cause !== 'person' || !isPerson(by))) return `${decision} without a person`;
       if (decision === 'expired' && (cause !== 'deadline' || by !== null)) return 'expired by something else than time';
-      if (decision === 'withdrawn' && cause !== 'policy-denied' && cause !== 'revised') return `withdrawn by ${cause}`;
+      if (decision === 'withdrawn' && cause === 'deadline') return 'withdrawn by the deadline';
+      if (decision === 'withdrawn' && cause === 'person' && !isPerson(by)) return 'withdrawn by a person that was none';
       if ((decision === 'approved') !== (frozen !== undefined))
         return 'an approval, and only that, carries the frozen bytes';
       return;
@@ -100,7 +101,8 @@ export const callRules: readonly Rule[] = [
         return (
           e.data.reason === 'lease-lapsed' &&
           call.executionClass !== 'at-most-once' &&
-          `a lapsed lease of an ${call.executionClass} call is a new attempt, not a doubt`
+          e.data.note === null &&
+          `a lapsed lease of an ${call.executionClass} call is a new attempt, or says why not`
         );
       if (e.type !== 'tool.executed') return;
       if (call.state === 'in-doubt' && !isSettling(e)) return 'only a person can settle a doubt';

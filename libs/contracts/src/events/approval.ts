@@ -60,7 +60,7 @@ export const approvalDecided = define({
     by: principal.nullable(),
     decidedAt: timestamp,
     reason: sealed.nullable(),
-    /** Why it ended without a person: `deadline`, `policy-denied`, `revised`. */
+    /** What ended it: a person, or `deadline`, `policy-denied`, `revised`. */
     cause: z.enum(['person', 'deadline', 'policy-denied', 'revised']),
     policyVersion: z.string().min(1).max(64),
     /** Present when approved, and only then. */

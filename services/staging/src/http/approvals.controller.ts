@@ -7,6 +7,8 @@ import {
   type Identity,
   name,
   token,
+  type WithdrawRequest,
+  withdrawRequest,
 } from '@holdpoint/contracts';
 import { ContentDestroyed, ContentUnreadable, requireRole, Who } from '@holdpoint/runtime';
 import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
@@ -69,6 +71,16 @@ export class ApprovalsController {
     @Body({ schema: decisionRequest }) request: DecisionRequest,
   ): Promise<ApprovalSummary> {
     return summaryOf(await this.decisions.decide(who, id, request));
+  }
+
+  @Post(':id/withdraw')
+  @HttpCode(200)
+  async withdraw(
+    @Who() who: Identity,
+    @Param('id', { schema: token }) id: string,
+    @Body({ schema: withdrawRequest }) request: WithdrawRequest,
+  ): Promise<ApprovalSummary> {
+    return summaryOf(await this.decisions.withdraw(who, id, request));
   }
 
   async #open(call: FrozenCall): Promise<{ arguments: string; reason: string | null }> {
