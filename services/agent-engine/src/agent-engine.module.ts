@@ -16,9 +16,12 @@ import { OnTaskCancelled } from './consumers/on-task-cancelled.js';
 import { OnTaskReady } from './consumers/on-task-ready.js';
 import { CallContent } from './gate/content.js';
 import { Effects } from './gate/effects.js';
+import { FrozenArguments } from './gate/frozen-arguments.js';
 import { FrozenCallExecutor } from './gate/frozen-call-executor.js';
 import { Gate } from './gate/gate.js';
+import { LaterAttempts } from './gate/later-attempts.js';
 import { PolicyQuestion } from './gate/policy-question.js';
+import { ProposedAnew } from './gate/proposed-anew.js';
 import { Settlement } from './gate/settlement.js';
 import { DoubtsController } from './http/doubts.controller.js';
 import { RunsController } from './http/runs.controller.js';
@@ -94,9 +97,14 @@ export class AgentEngineModule {
         make(PolicyQuestion, [], () => new PolicyQuestion(serviceClient(policy))),
         make(
           Effects,
-          [DATABASE, Executions, Outbox, OutboxRelay, CallContent],
-          (db, executions, outbox, relay, content) =>
-            new Effects(db, executions, outbox, relay, content, config.EXECUTION_LEASE_MS),
+          [DATABASE, Executions, Outbox, OutboxRelay, CallContent, StreamReader, ENGINE],
+          (db, executions, outbox, relay, content, reader, engine) =>
+            new Effects(db, executions, outbox, relay, content, reader, {
+              leaseMs: config.EXECUTION_LEASE_MS,
+              attempts: config.EXECUTION_ATTEMPTS,
+              backoffMs: config.ATTEMPT_BACKOFF_MS,
+              engine,
+            }),
         ),
         make(
           Gate,
@@ -109,9 +117,23 @@ export class AgentEngineModule {
         ),
         make(
           FrozenCallExecutor,
-          [ToolRegistry, CallContent, StreamReader, Effects, PolicyQuestion],
-          (named, content, reader, effects, question) =>
-            new FrozenCallExecutor(named, content, reader, effects, question, config.APPROVAL_LAPSE_MS),
+          [FrozenArguments, Executions, Effects, PolicyQuestion],
+          (frozen, executions, effects, question) =>
+            new FrozenCallExecutor(frozen, executions, effects, question, config.APPROVAL_LAPSE_MS),
+        ),
+        build(FrozenArguments, ToolRegistry, CallContent, StreamReader),
+        build(LaterAttempts, DATABASE, Executions, FrozenArguments, Effects),
+        build(
+          ProposedAnew,
+          AGENTS,
+          Runs,
+          Calls,
+          Executions,
+          FrozenArguments,
+          CallContent,
+          Gate,
+          Recovery,
+          StreamReader,
         ),
         build(Settlement, DATABASE, Executions, CallContent, Outbox, OutboxRelay),
         build(Player, DATABASE, Runs, Turns, Calls, CallContent, Keyring, Gate, Outbox, OutboxRelay, ENGINE),
@@ -150,8 +172,21 @@ export class AgentEngineModule {
         ),
         make(
           Runner,
-          [DATABASE, ENGINE, AGENTS, MODELS, ToolRegistry, Runs, Player, Recovery, Effects, Outbox, OutboxRelay],
-          (db, engine, declared, played, tools, runs, player, recovery, effects, outbox, relay) =>
+          [
+            DATABASE,
+            ENGINE,
+            AGENTS,
+            MODELS,
+            ToolRegistry,
+            Runs,
+            Player,
+            Recovery,
+            LaterAttempts,
+            ProposedAnew,
+            Outbox,
+            OutboxRelay,
+          ],
+          (db, engine, declared, played, tools, runs, player, recovery, later, anew, outbox, relay) =>
             new Runner(
               db,
               engine,
@@ -162,7 +197,7 @@ export class AgentEngineModule {
               runs,
               player,
               recovery,
-              effects,
+              [later, anew],
               outbox,
               relay,
             ),

@@ -33,6 +33,10 @@ const settings = baseConfig.extend({
   STAGED_TIMEOUT_MS: milliseconds(2_000),
   /** How long a claim may wait before its effect begins; the tool's own time-out comes on top. */
   EXECUTION_LEASE_MS: milliseconds(15_000),
+  /** How often a call is tried at most, where its class allows a second attempt. */
+  EXECUTION_ATTEMPTS: z.coerce.number().int().min(1).max(20).default(5).describe('how many attempts, 1 to 20'),
+  /** The wait after a first attempt without an answer; each further one waits three times as long. */
+  ATTEMPT_BACKOFF_MS: milliseconds(2_000),
   /** How long an approval may wait for its execution. */
   APPROVAL_LAPSE_MS: milliseconds(3_600_000),
   /** A run whose engine has not been heard of for so long is interrupted. */

@@ -43,6 +43,9 @@ export const words = {
   inDoubt: (tool: string, action: string | null) =>
     `Unknown: nobody can tell yet whether ${named(tool, action)} took effect. Do not repeat it. A person will settle it.`,
 
+  proposedAnew: (callId: string) =>
+    `It was proposed anew as ${callId} with the same arguments; do not propose it yourself.`,
+
   failed: (error: string) => `Error: it did not happen. ${error}`,
 
   interrupted: () =>
@@ -77,7 +80,7 @@ export const words = {
       case 'expired':
         return `Your action ${action} (${id}) expired: nobody decided in time. It was not executed. Propose it anew if it is still needed, or finish.`;
       case 'withdrawn':
-        return `Your action ${action} (${id}) was withdrawn: ${w.reasonCode ?? 'it is no longer allowed'}. It was not executed. Do not propose the same call again, or finish.`;
+        return `Your action ${action} (${id}) was withdrawn${w.by ? ' by a person' : `: ${w.reasonCode ?? 'it is no longer allowed'}`}. It was not executed.${why} Do not propose the same call again, or finish.`;
     }
   },
 } as const;

@@ -1,19 +1,43 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { CallRef, EventData, HoldpointEvent, Sealed } from '@holdpoint/contracts';
-import { newEvent, Outbox, OutboxRelay } from '@holdpoint/eventing';
-import { passed } from '@holdpoint/runtime';
+import { newEvent, newId, Outbox, OutboxRelay, StreamReader } from '@holdpoint/eventing';
+import { ContentDestroyed, passed } from '@holdpoint/runtime';
 import type { Kysely, Transaction } from 'kysely';
+import { backoffMs, conclude, type Earlier } from '../domain/conclude.js';
 import { words } from '../domain/words.js';
 import type { Claim, Executions } from '../store/executions.js';
 import type { Database } from '../store/schema.js';
-import type { ToolAction, ToolContext, ToolOutcome } from '../tools/tool.js';
+import type { ToolAction, ToolOutcome } from '../tools/tool.js';
+import { attempt, attemptAgain } from './attempt.js';
 import type { CallContent, CallPlace } from './content.js';
 
 type Executed = EventData<'tool.executed'>;
+type DoubtReason = EventData<'tool.in-doubt'>['reason'];
+
+const FOLLOW_MS = 200;
 
 /** What came of a claimed call, and what the model is told about it. */
 export interface Performed {
   status: Executed['status'] | 'in-doubt';
   told: string;
+}
+
+/** What one attempt needs beside its claim. */
+export interface Work {
+  action: ToolAction;
+  args: unknown;
+  /** Salts the digest of a result that is too long to be kept whole. */
+  salt: Uint8Array;
+  cancelled: () => boolean;
+}
+
+export interface AttemptSettings {
+  leaseMs: number;
+  /** How often a call is tried at most, where its class allows a second attempt at all. */
+  attempts: number;
+  backoffMs: number;
+  /** Name of this engine, for the record. */
+  engine: string;
 }
 
 export const placeOf = (c: { spaceId: string; callId: string; call: CallRef }): CallPlace => ({
@@ -23,9 +47,10 @@ export const placeOf = (c: { spaceId: string; callId: string; call: CallRef }): 
 });
 
 /**
- * Claim, effect, result. The claim is committed and its `tool.started` stored before the effect begins; the effect begins
- * only while the lease holds; the result is written only by the attempt that holds the fence. What is left `executing`
- * when lease and tool time-out have lapsed is in doubt, and only a person ends that (guarantee G4).
+ * Claim, effect, result. The claim is committed and its `tool.started` stored before the effect begins; an effect begins
+ * only while the lease of its attempt holds; a result is written only by the attempt that holds the fence. What may not be
+ * tried again and has not ended when lease and tool time-out have lapsed is in doubt, and only a person ends that
+ * (guarantee G4).
  */
 export class Effects {
   constructor(
@@ -34,62 +59,51 @@ export class Effects {
     private readonly outbox: Outbox,
     private readonly relay: OutboxRelay,
     private readonly content: CallContent,
-    private readonly leaseMs: number,
+    private readonly reader: StreamReader,
+    readonly settings: AttemptSettings,
   ) {}
 
   /**
-   * Claims the call and carries it out, once. Never throws for what the tool did.
+   * Claims the call and makes its first attempt; further ones are left to whichever engine comes first. An unheld call is
+   * waited for until it has ended, for its run needs the answer. Never throws for what the tool did.
    * @returns undefined when the call was claimed or closed before; then nothing may be done with it here.
    */
-  async execute(e: {
-    claim: Claim;
-    action: ToolAction;
-    args: unknown;
-    /** Salts the digest of a result that is too long to be kept whole. */
-    salt: Uint8Array;
-    cancelled: () => boolean;
-    causationId?: string;
-    /** Asked in the claim's own transaction. */
-    mayClaim?: (tx: Transaction<Database>) => Promise<boolean>;
-  }): Promise<Performed | undefined> {
-    const { claim, action, salt } = e;
+  async execute(
+    e: Work & {
+      claim: Claim;
+      causationId?: string;
+      /** Asked in the claim's own transaction. */
+      mayClaim?: (tx: Transaction<Database>) => Promise<boolean>;
+    },
+  ): Promise<Performed | undefined> {
+    const { claim, action } = e;
     const started = newEvent('tool.started', {
       ...address(claim),
       ...(e.causationId === undefined ? {} : { causationId: e.causationId }),
       data: { call: claim.call, attempt: claim.attempt, held: claim.held },
     });
-    if (!(await this.#claim(claim, action.timeoutMs, started, e.mayClaim))) return undefined;
-
+    if (!(await this.#claim(claim, action, started, e.mayClaim))) return undefined;
     passed('claim', claim.callId);
 
     const from = performance.now();
     const outcome: ToolOutcome = (await this.#mayBegin(claim, started.id))
-      ? await attempt(action, e.args, { ...contextOf(claim), stillLeased: () => this.executions.leased(claim) })
+      ? await attempt(action, e.args, this.#context(claim))
       : { kind: 'did-not-happen', error: 'It was not started in time. Propose it anew if it is still needed.' };
-    const durationMs = Math.round(performance.now() - from);
-    passed('effect', claim.callId);
+    const performed = await this.#conclude(claim, e, outcome, 'ruled-out', performance.now() - from);
+    if (performed) return performed;
+    return claim.held ? inDoubtAnswer(claim) : this.#follow(claim, e.cancelled);
+  }
 
-    if (outcome.kind === 'unknown') {
-      await this.#doubt(claim, outcome.detail, salt);
-      return { status: 'in-doubt', told: words.inDoubt(claim.call.tool, claim.call.action) };
-    }
-    const ok = outcome.kind === 'done';
-    const text = ok ? outcome.result : outcome.error;
-    const sealed = await this.content.seal(placeOf(claim), 'result', text, salt);
-    const ended = await this.#close(claim, {
-      call: claim.call,
-      status: ok ? 'Ok' : 'Error',
-      held: claim.held,
-      ...(ok ? {} : { reason: 'tool.did-not-happen' }),
-      result: sealed.box,
-      ...(sealed.truncated ? { truncated: sealed.truncated } : {}),
-      attempt: claim.attempt,
-      cancelled: e.cancelled(),
-      durationMs,
-    });
-    passed('result', claim.callId);
-    if (!ended) return { status: 'in-doubt', told: words.inDoubt(claim.call.tool, claim.call.action) };
-    return { status: ok ? 'Ok' : 'Error', told: ok ? text : words.failed(text) };
+  /** A further attempt of a claim that is due. Does nothing when another engine was first. */
+  async executeAgain(due: Claim, work: Work): Promise<void> {
+    const { leaseMs, engine } = this.settings;
+    const how = { fence: newId(), leaseMs, timeoutMs: work.action.timeoutMs, engine };
+    const claim = await this.db.transaction().execute((tx) => this.executions.retake(tx, due, how));
+    if (!claim) return;
+    passed('claim', claim.callId);
+    const from = performance.now();
+    const { outcome, earlier } = await attemptAgain(work.action, work.args, this.#context(claim));
+    await this.#conclude(claim, work, outcome, earlier, performance.now() - from);
   }
 
   /**
@@ -103,13 +117,13 @@ export class Effects {
     told: string,
     cancelled: boolean,
   ): Promise<boolean> {
-    const { box } = await this.content.seal(placeOf(claim), 'result', told, new Uint8Array());
+    const { box } = await this.#seal(claim, 'result', told, new Uint8Array());
     const executed = newEvent('tool.executed', {
       ...address(claim),
       data: { call: claim.call, status: 'Denied', held: claim.held, reason, result: box, cancelled, durationMs: 0 },
     });
     const won = await this.db.transaction().execute(async (tx) => {
-      if (!(await this.executions.take(tx, claim, { state, leaseMs: 0, timeoutMs: 1 }))) return false;
+      if (!(await this.executions.take(tx, claim, { state }))) return false;
       await this.outbox.add(tx, executed);
       return true;
     });
@@ -117,30 +131,30 @@ export class Effects {
     return won;
   }
 
-  /** Puts every claim whose time is up in doubt. Several engines may sweep at once. @returns how many. */
-  async sweep(): Promise<number> {
-    const swept = await this.db.transaction().execute(async (tx) => {
-      const lapsed = await this.executions.lapsed(tx);
-      for (const claim of lapsed) {
-        await this.executions.end(tx, claim, { state: 'in-doubt', reason: 'lease-lapsed' });
-        await this.outbox.add(tx, inDoubt(claim, 'lease-lapsed', null));
-      }
-      return lapsed.length;
+  /** @param why what a person has to know beside the reason; a call that might be tried again is told why it is not. */
+  async doubt(claim: Claim, reason: DoubtReason, why: string | null): Promise<boolean> {
+    const note = why === null ? null : (await this.#seal(claim, 'note', why, new Uint8Array())).box;
+    const outcome = reason === 'lease-lapsed' ? 'lapsed' : 'unknown';
+    const won = await this.db.transaction().execute(async (tx) => {
+      if (!(await this.executions.end(tx, claim, { state: 'in-doubt', reason, outcome }))) return false;
+      await this.outbox.add(tx, inDoubt(claim, reason, note));
+      return true;
     });
-    if (swept > 0) this.relay.poke();
-    return swept;
+    this.relay.poke();
+    return won;
   }
 
   async #claim(
     claim: Claim,
-    timeoutMs: number,
+    { timeoutMs, executionClass }: ToolAction,
     started: HoldpointEvent<'tool.started'>,
     mayClaim: (tx: Transaction<Database>) => Promise<boolean> = async () => true,
   ): Promise<boolean> {
+    const { leaseMs, engine } = this.settings;
     const won = await this.db.transaction().execute(async (tx) => {
       if (!(await mayClaim(tx))) return false;
-      if (!(await this.executions.take(tx, claim, { state: 'executing', leaseMs: this.leaseMs, timeoutMs })))
-        return false;
+      const how = { state: 'executing' as const, leaseMs, timeoutMs, executionClass, engine };
+      if (!(await this.executions.take(tx, claim, how))) return false;
       await this.outbox.add(tx, started);
       return true;
     });
@@ -148,67 +162,105 @@ export class Effects {
     return won;
   }
 
-  /** Proof that `tool.started` is stored first, then the lease: after it a sweeper may already call the claim in doubt. */
+  /** Proof that `tool.started` is stored first, then the lease: after it a further attempt may already have begun. */
   async #mayBegin(claim: Claim, startedId: string): Promise<boolean> {
-    const stored = await this.relay.whenSent(startedId, this.leaseMs).then(
+    const stored = await this.relay.whenSent(startedId, this.settings.leaseMs).then(
       () => true,
       () => false,
     );
     return stored && (await this.executions.leased(claim));
   }
 
-  async #close(claim: Claim, data: Executed): Promise<boolean> {
-    const won = await this.db.transaction().execute(async (tx) => {
-      if (!(await this.executions.end(tx, claim, { state: 'closed' }))) return false;
-      await this.outbox.add(tx, newEvent('tool.executed', { ...address(claim), data }));
+  /** @returns undefined when the call goes on without this attempt: it is to be tried again, or was taken over. */
+  async #conclude(
+    claim: Claim,
+    { action, salt, cancelled }: Work,
+    outcome: ToolOutcome,
+    earlier: Earlier,
+    ms: number,
+  ): Promise<Performed | undefined> {
+    passed('effect', claim.callId);
+    const { executionClass } = action;
+    const { attempts } = this.settings;
+    const then = conclude(outcome.kind, { executionClass, attempt: claim.attempt, attempts, earlier });
+    const text = outcome.kind === 'done' ? outcome.result : outcome.kind === 'unknown' ? outcome.detail : outcome.error;
+    if (then === 'doubt') {
+      const won = await this.doubt(claim, 'tool-answered-unknown', text);
+      return won ? inDoubtAnswer(claim) : undefined;
+    }
+    if (then === 'again') {
+      const wait = backoffMs(this.settings.backoffMs, claim.attempt);
+      await this.db.transaction().execute((tx) => this.executions.again(tx, claim, outcome.kind, wait));
+      return undefined;
+    }
+    const ok = outcome.kind === 'done';
+    const sealed = await this.#seal(claim, 'result', text, salt);
+    const executed = newEvent('tool.executed', {
+      ...address(claim),
+      data: {
+        call: claim.call,
+        status: ok ? 'Ok' : 'Error',
+        held: claim.held,
+        ...(ok ? {} : { reason: 'tool.did-not-happen' }),
+        result: sealed.box,
+        ...(sealed.truncated ? { truncated: sealed.truncated } : {}),
+        attempt: claim.attempt,
+        cancelled: cancelled(),
+        durationMs: Math.round(ms),
+      },
+    });
+    const ended = await this.db.transaction().execute(async (tx) => {
+      if (!(await this.executions.end(tx, claim, { state: 'closed', outcome: outcome.kind }))) return false;
+      await this.outbox.add(tx, executed);
       return true;
     });
     this.relay.poke();
-    return won;
+    passed('result', claim.callId);
+    if (!ended) return undefined;
+    return { status: ok ? 'Ok' : 'Error', told: ok ? text : words.failed(text) };
   }
 
-  async #doubt(claim: Claim, detail: string, salt: Uint8Array): Promise<void> {
-    const { box } = await this.content.seal(placeOf(claim), 'note', detail, salt);
-    await this.db.transaction().execute(async (tx) => {
-      if (await this.executions.end(tx, claim, { state: 'in-doubt', reason: 'tool-answered-unknown' }))
-        await this.outbox.add(tx, inDoubt(claim, 'tool-answered-unknown', box));
+  /** The end of a call that goes on elsewhere. Ends with it or with the run: attempts are bounded, in number and in time. */
+  async #follow(claim: Claim, cancelled: () => boolean): Promise<Performed> {
+    while (!cancelled()) {
+      const row = await this.executions.find(claim.callId);
+      if (row?.state === 'in-doubt') break;
+      if (row?.state === 'closed') {
+        const stored = await this.reader.last('tool.executed', claim.spaceId, claim.callId);
+        if (stored) {
+          const { status, result } = stored.event.data;
+          const text = (await this.content.open(placeOf(claim), 'result', result)) ?? '';
+          return { status, told: status === 'Ok' ? text : words.failed(text) };
+        }
+      }
+      await pause(FOLLOW_MS);
+    }
+    return inDoubtAnswer(claim);
+  }
+
+  /** Content that was erased meanwhile leaves no box; what became of the call must be told all the same. */
+  async #seal(claim: Claim, field: 'result' | 'note', text: string, salt: Uint8Array) {
+    return this.content.seal(placeOf(claim), field, text, salt).catch((error: unknown) => {
+      if (error instanceof ContentDestroyed) return { box: null, truncated: undefined };
+      throw error;
     });
-    this.relay.poke();
+  }
+
+  #context(claim: Claim) {
+    const { callId, spaceId, attempt: nth } = claim;
+    return { callId, spaceId, attempt: nth, stillLeased: () => this.executions.leased(claim) };
   }
 }
 
-const contextOf = ({ callId, spaceId, attempt }: Claim) => ({ callId, spaceId, attempt });
+const inDoubtAnswer = ({ call }: Claim): Performed => ({
+  status: 'in-doubt',
+  told: words.inDoubt(call.tool, call.action),
+});
 
 const address = (c: Claim) => ({ spaceId: c.spaceId, entityId: c.callId, callId: c.callId, runId: c.runId });
 
-const inDoubt = (claim: Claim, reason: EventData<'tool.in-doubt'>['reason'], note: Sealed | null) =>
+const inDoubt = (claim: Claim, reason: DoubtReason, note: Sealed | null) =>
   newEvent('tool.in-doubt', {
     ...address(claim),
     data: { call: claim.call, attempt: claim.attempt, held: claim.held, reason, note },
   });
-
-/** A tool that throws after the point of no return has not said what happened; only a read may be called failed then. */
-export async function attempt(
-  action: ToolAction,
-  args: unknown,
-  context: Omit<ToolContext, 'signal'>,
-): Promise<ToolOutcome> {
-  const late = Symbol('late');
-  const signal = AbortSignal.timeout(action.timeoutMs);
-  let timer: NodeJS.Timeout | undefined;
-  const bound = new Promise<typeof late>((resolve) => {
-    timer = setTimeout(resolve, action.timeoutMs + 1_000, late);
-  });
-  try {
-    const ran = await Promise.race([action.run(args, { ...context, signal }), bound]);
-    if (ran !== late) return ran;
-    return unanswered(action, `No answer within ${action.timeoutMs} ms.`);
-  } catch (error) {
-    return unanswered(action, error instanceof Error ? error.message : 'The tool failed without a reason.');
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-const unanswered = (action: ToolAction, text: string): ToolOutcome =>
-  action.hint === 'read' ? { kind: 'did-not-happen', error: text } : { kind: 'unknown', detail: text };

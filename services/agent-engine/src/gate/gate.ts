@@ -17,8 +17,9 @@ import type { Calls } from '../store/calls.js';
 import type { Claim } from '../store/executions.js';
 import type { ToolRegistry } from '../tools/registry.js';
 import type { ToolAction } from '../tools/tool.js';
+import { attempt } from './attempt.js';
 import type { CallContent, CallPlace } from './content.js';
-import { attempt, type Effects } from './effects.js';
+import type { Effects } from './effects.js';
 import type { PolicyQuestion } from './policy-question.js';
 import type { GateRun } from './run-context.js';
 
@@ -83,6 +84,7 @@ export class Gate {
     await this.calls.proposing(place.callId, call, action.hint);
     const proposed = newEvent('tool.proposed', {
       ...address(run, place),
+      ...(run.causationId === undefined ? {} : { causationId: run.causationId }),
       data: {
         call,
         frozen: box,

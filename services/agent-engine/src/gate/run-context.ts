@@ -13,4 +13,6 @@ export interface GateRun {
   signal: AbortSignal;
   /** Whether this engine still owns the run; holds until the transaction ends, so that a lost run claims nothing. */
   stillMine: (tx: Transaction<Database>) => Promise<boolean>;
+  /** The event for which its calls are proposed, where there is one. */
+  causationId?: string;
 }

@@ -1,8 +1,9 @@
 import type { Identity, SettleRequest } from '@holdpoint/contracts';
 import { newEvent, Outbox, OutboxRelay } from '@holdpoint/eventing';
-import { Refusal } from '@holdpoint/runtime';
-import type { Kysely } from 'kysely';
-import type { Claim, Executions } from '../store/executions.js';
+import { ContentDestroyed, Refusal } from '@holdpoint/runtime';
+import type { Kysely, Transaction } from 'kysely';
+import { words } from '../domain/words.js';
+import { type Claim, claimOf, type Executions } from '../store/executions.js';
 import type { Database } from '../store/schema.js';
 import type { CallContent } from './content.js';
 import { placeOf } from './effects.js';
@@ -17,27 +18,20 @@ export class Settlement {
     private readonly relay: OutboxRelay,
   ) {}
 
-  /** @throws Refusal `engine.call-not-in-doubt`, with the state that the call is in. */
-  async settle(claim: Claim, who: Identity, said: SettleRequest): Promise<void> {
+  /**
+   * @param anew the call that is proposed in its place, ordered in the same transaction; the agent is told, so that it
+   *   does not propose it once more
+   * @throws Refusal `engine.call-not-in-doubt`, with the state that the call is in.
+   */
+  async settle(
+    claim: Claim,
+    who: Identity,
+    said: SettleRequest,
+    anew?: { callId: string; order: (tx: Transaction<Database>) => Promise<void> },
+  ): Promise<void> {
     const note =
       said.note ?? (said.happened ? 'A person says that it happened.' : 'A person says that it did not happen.');
-    const { box } = await this.content.seal(placeOf(claim), 'result', note, new Uint8Array());
-    const executed = newEvent('tool.executed', {
-      spaceId: claim.spaceId,
-      entityId: claim.callId,
-      runId: claim.runId,
-      data: {
-        call: claim.call,
-        status: said.happened ? 'Ok' : 'Error',
-        held: claim.held,
-        reason: said.happened ? 'settled.happened' : 'settled.did-not-happen',
-        result: box,
-        attempt: claim.attempt,
-        settledBy: { kind: who.kind, id: who.id },
-        cancelled: false,
-        durationMs: 0,
-      },
-    });
+    const result = await this.#seal(claim, anew ? `${note} ${words.proposedAnew(anew.callId)}` : note);
     await this.db.transaction().execute(async (tx) => {
       const found = await this.executions.settle(tx, claim.callId);
       if (!found?.settled)
@@ -47,8 +41,37 @@ export class Settlement {
           `This call is ${found?.row.state ?? 'unknown'}; only a call in doubt can be settled. Nothing was changed.`,
           { extras: { state: found?.row.state, changedAt: found?.row.changed_at.toISOString() } },
         );
+      const { callId, spaceId, runId, call, held, attempt } = claimOf(found.row);
+      const executed = newEvent('tool.executed', {
+        spaceId,
+        entityId: callId,
+        runId,
+        data: {
+          call,
+          status: said.happened ? 'Ok' : 'Error',
+          held,
+          reason: said.happened ? 'settled.happened' : 'settled.did-not-happen',
+          result,
+          attempt,
+          settledBy: { kind: who.kind, id: who.id },
+          cancelled: false,
+          durationMs: 0,
+        },
+      });
       await this.outbox.add(tx, executed);
+      await anew?.order(tx);
     });
     this.relay.poke();
+  }
+
+  /** Null when the content of the conversation was erased: what became of the call is said all the same. */
+  async #seal(claim: Claim, text: string) {
+    return this.content.seal(placeOf(claim), 'result', text, new Uint8Array()).then(
+      (sealed) => sealed.box,
+      (error: unknown) => {
+        if (error instanceof ContentDestroyed) return null;
+        throw error;
+      },
+    );
   }
 }

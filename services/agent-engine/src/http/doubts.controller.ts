@@ -6,8 +6,11 @@ import {
   settleRequest,
   token,
 } from '@holdpoint/contracts';
+
 import { Refusal, requireRole, Who } from '@holdpoint/runtime';
 import { Body, Controller, Get, HttpCode, Param, Post } from '@nestjs/common';
+import { ProposedAnew } from '../gate/proposed-anew.js';
+
 import { Settlement } from '../gate/settlement.js';
 import { claimOf, Executions } from '../store/executions.js';
 
@@ -16,6 +19,7 @@ export class DoubtsController {
   constructor(
     private readonly executions: Executions,
     private readonly settlement: Settlement,
+    private readonly anew: ProposedAnew,
   ) {}
 
   /** Every call of which nobody knows whether it took effect, oldest first. */
@@ -43,13 +47,14 @@ export class DoubtsController {
     return { items };
   }
 
+  /** `proposedAnew` is the id of the call that is proposed in its place, if that was asked for. */
   @Post('calls/:id/settle')
   @HttpCode(200)
   async settle(
     @Param('id', { schema: token }) callId: string,
     @Body({ schema: settleRequest }) body: SettleRequest,
     @Who() who: Identity,
-  ): Promise<{ callId: string; status: 'Ok' | 'Error' }> {
+  ): Promise<{ callId: string; status: 'Ok' | 'Error'; proposedAnew?: string }> {
     const row = await this.executions.find(callId);
     if (!row)
       throw new Refusal(
@@ -59,7 +64,8 @@ export class DoubtsController {
       );
     requireRole(who, row.space_id, 'owner', 'admin');
     const status = body.happened ? 'Ok' : 'Error';
-    await this.settlement.settle(claimOf(row), who, body);
-    return { callId, status };
+    const anew = body.proposeAnew ? await this.anew.prepare(row) : undefined;
+    await this.settlement.settle(claimOf(row), who, body, anew);
+    return { callId, status, ...(anew === undefined ? {} : { proposedAnew: anew.callId }) };
   }
 }

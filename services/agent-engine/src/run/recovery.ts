@@ -49,7 +49,7 @@ export class Recovery {
 
   /** Ends a run in the middle of whatever it was doing: its calls closed, its last round answered, its receipt written. */
   async end(run: RunRow, state: 'interrupted' | 'failed' | 'cancelled', reason: string): Promise<void> {
-    await this.#closeCalls(run, state === 'cancelled' ? 'cancelled' : 'engine-lost');
+    await this.closeCalls(run, state === 'cancelled' ? 'cancelled' : 'engine-lost');
     const place = { spaceId: run.space_id, conversationId: run.conversation_id, runId: run.run_id };
     const results = await this.#missingResults(run);
     const missing = results && (await this.turns.seal(place, results));
@@ -64,7 +64,7 @@ export class Recovery {
   }
 
   /** Brings each unanswered call of the run to an end that the charter's table allows. */
-  async #closeCalls(run: RunRow, reason: 'engine-lost' | 'cancelled'): Promise<void> {
+  async closeCalls(run: RunRow, reason: 'engine-lost' | 'cancelled'): Promise<void> {
     for (const open of await this.calls.ofRun(run.run_id)) {
       if (open.answer !== null) continue;
       const place = { spaceId: run.space_id, conversationId: run.conversation_id, callId: open.call_id };

@@ -4,7 +4,6 @@ import { isInfrastructureFault } from '@holdpoint/runtime';
 import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { type Kysely, sql } from 'kysely';
 import type { AgentDeclaration } from '../config.js';
-import type { Effects } from '../gate/effects.js';
 import type { AgentModel } from '../models/agent-model.js';
 import { provenanceOf, type RunRow, type Runs } from '../store/runs.js';
 import type { Database } from '../store/schema.js';
@@ -37,7 +36,8 @@ export class Runner implements OnApplicationBootstrap, OnModuleDestroy {
     private readonly runs: Runs,
     private readonly player: Player,
     private readonly recovery: Recovery,
-    private readonly effects: Effects,
+    /** What else has to be looked after, by any engine. */
+    private readonly sweeps: readonly { what: string; sweep(): Promise<void> }[],
     private readonly outbox: Outbox,
     private readonly relay: OutboxRelay,
   ) {}
@@ -54,7 +54,7 @@ export class Runner implements OnApplicationBootstrap, OnModuleDestroy {
       this.#timers.push(setInterval(() => void tick(), ms));
     };
     every(POLL_MS, 'taking runs', () => this.#fill());
-    every(POLL_MS, 'looking for calls in doubt', () => this.effects.sweep());
+    for (const s of this.sweeps) every(POLL_MS, s.what, () => s.sweep());
     every(POLL_MS * 4, 'looking for lost runs', () => this.recovery.sweep());
   }
 

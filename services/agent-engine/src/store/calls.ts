@@ -1,7 +1,9 @@
 import type { CallRef, Hint, Sealed } from '@holdpoint/contracts';
-import type { Kysely, Transaction } from 'kysely';
+import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
 import type { WrittenCall } from '../domain/conversation.js';
 import type { Database } from './schema.js';
+
+export type OpenCall = Selectable<Database['calls']>;
 
 /** The calls of a round, from the moment the model wrote them until each has its answer. */
 export class Calls {
@@ -47,6 +49,54 @@ export class Calls {
       .set({ answer: JSON.stringify(answer) })
       .where('call_id', '=', callId)
       .execute();
+  }
+
+  /** A call that a person proposes in place of another one of the same run, behind all calls of its round. */
+  async writeAnew(tx: Transaction<Database>, callId: string, anewOf: string): Promise<void> {
+    const old = await tx.selectFrom('calls').selectAll().where('call_id', '=', anewOf).executeTakeFirstOrThrow();
+    const { last } = await tx
+      .selectFrom('calls')
+      .select((e) => e.fn.max('position').as('last'))
+      .where('run_id', '=', old.run_id)
+      .where('step', '=', old.step)
+      .executeTakeFirstOrThrow();
+    const { run_id, space_id, step } = old;
+    await tx
+      .insertInto('calls')
+      .values({
+        call_id: callId,
+        run_id,
+        space_id,
+        step,
+        position: last + 1,
+        provider_call_id: callId,
+        ref: null,
+        hint: null,
+        answer: null,
+        anew_of: anewOf,
+      })
+      .execute();
+  }
+
+  /** Takes up the calls proposed anew that nobody follows, or that an engine has followed for longer than `afterMs`. */
+  followAnew(afterMs: number): Promise<OpenCall[]> {
+    return this.db
+      .updateTable('calls')
+      .set({ followed_at: sql<Date>`clock_timestamp()` })
+      .where('anew_of', 'is not', null)
+      .where('answer', 'is', null)
+      .where((e) =>
+        e.or([
+          e('followed_at', 'is', null),
+          e('followed_at', '<', sql<Date>`clock_timestamp() - ${afterMs} * interval '1 millisecond'`),
+        ]),
+      )
+      .returningAll()
+      .execute();
+  }
+
+  async unfollow(callId: string): Promise<void> {
+    await this.db.updateTable('calls').set({ followed_at: null }).where('call_id', '=', callId).execute();
   }
 
   async ofRun(runId: string) {

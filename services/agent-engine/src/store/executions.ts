@@ -1,6 +1,6 @@
-import type { CallRef } from '@holdpoint/contracts';
+import type { CallRef, ExecutionClass } from '@holdpoint/contracts';
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
-import type { Database } from './schema.js';
+import type { AttemptOutcome, Database } from './schema.js';
 
 export interface Claim {
   callId: string;
@@ -13,8 +13,8 @@ export interface Claim {
   fence: string;
 }
 
-type Row = Selectable<Database['executions']>;
-export const claimOf = (r: Row): Claim => ({
+export type ExecutionRow = Selectable<Database['executions']>;
+export const claimOf = (r: ExecutionRow): Claim => ({
   callId: r.call_id,
   spaceId: r.space_id,
   runId: r.run_id,
@@ -24,19 +24,27 @@ export const claimOf = (r: Row): Claim => ({
   fence: r.fence,
 });
 
+type Tx = Transaction<Database>;
+const now = sql<Date>`clock_timestamp()`;
+const fromNow = (ms: number) => sql<Date>`clock_timestamp() + ${ms} * interval '1 millisecond'`;
+
 /**
  * The claims. One row a call, and never a second: whoever inserts it may try the effect, everybody else may not.
- * A row that is not `executing` says why nobody may (charter, section 6; guarantee G4).
+ * A row that is not `executing` says why nobody may (charter, section 6; guarantee G4). While it is executing its one
+ * attempt is named by the fence; a further attempt takes the fence away from the one before.
  */
 export class Executions {
   constructor(private readonly db: Kysely<Database>) {}
 
   /** @returns false when the call was claimed, refused or abandoned before. */
   async take(
-    tx: Transaction<Database>,
+    tx: Tx,
     claim: Claim,
-    how: { state: 'executing' | 'refused' | 'abandoned'; leaseMs: number; timeoutMs: number },
+    how:
+      | { state: 'executing'; leaseMs: number; timeoutMs: number; executionClass: ExecutionClass; engine: string }
+      | { state: 'refused' | 'abandoned' },
   ): Promise<boolean> {
+    const executing = how.state === 'executing';
     const { numInsertedOrUpdatedRows } = await tx
       .insertInto('executions')
       .values({
@@ -48,16 +56,49 @@ export class Executions {
         state: how.state,
         attempt: claim.attempt,
         fence: claim.fence,
-        lease_until: sql<Date>`clock_timestamp() + ${how.leaseMs} * interval '1 millisecond'`,
-        timeout_ms: how.timeoutMs,
+        lease_until: fromNow(executing ? how.leaseMs : 0),
+        timeout_ms: executing ? how.timeoutMs : 1,
+        execution_class: executing ? how.executionClass : 'at-most-once',
         doubt_reason: null,
       })
       .onConflict((oc) => oc.column('call_id').doNothing())
       .executeTakeFirst();
-    return numInsertedOrUpdatedRows === 1n;
+    if (numInsertedOrUpdatedRows !== 1n) return false;
+    if (executing) await this.#begin(tx, claim, how.engine);
+    return true;
   }
 
-  /** Asked right before the effect. After the lease the effect must not begin: a sweeper may already call it in doubt. */
+  /**
+   * Fences the attempt of `claim` out and begins the next one. It must be due; what is due stays due under its fence.
+   * @returns undefined when it ended or somebody else began the next attempt.
+   */
+  async retake(
+    tx: Tx,
+    claim: Claim,
+    how: { fence: string; leaseMs: number; timeoutMs: number; engine: string },
+  ): Promise<Claim | undefined> {
+    const next = { ...claim, attempt: claim.attempt + 1, fence: how.fence };
+    const { numUpdatedRows } = await tx
+      .updateTable('executions')
+      .set({
+        attempt: next.attempt,
+        fence: next.fence,
+        lease_until: fromNow(how.leaseMs),
+        timeout_ms: how.timeoutMs,
+        retry_at: null,
+        changed_at: now,
+      })
+      .where('call_id', '=', claim.callId)
+      .where('fence', '=', claim.fence)
+      .where('state', '=', 'executing')
+      .executeTakeFirst();
+    if (numUpdatedRows !== 1n) return undefined;
+    await this.#outcome(tx, claim, 'lapsed');
+    await this.#begin(tx, next, how.engine);
+    return next;
+  }
+
+  /** Asked right before the effect. After the lease the effect must not begin: a further attempt may already have. */
   async leased(claim: Claim): Promise<boolean> {
     const row = await this.db
       .selectFrom('executions')
@@ -65,50 +106,68 @@ export class Executions {
       .where('call_id', '=', claim.callId)
       .where('fence', '=', claim.fence)
       .where('state', '=', 'executing')
+      .where('retry_at', 'is', null)
       .executeTakeFirst();
     return row?.leased === true;
   }
 
-  /** @returns false when the attempt was fenced out: its outcome is a person's to settle. */
+  /** @returns false when the attempt was fenced out: what it has to say is not heard any more. */
   async end(
-    tx: Transaction<Database>,
+    tx: Tx,
     claim: Claim,
-    to: { state: 'closed' } | { state: 'in-doubt'; reason: 'tool-answered-unknown' | 'lease-lapsed' },
+    to:
+      | { state: 'closed'; outcome: AttemptOutcome }
+      | { state: 'in-doubt'; outcome: AttemptOutcome; reason: 'tool-answered-unknown' | 'lease-lapsed' },
   ): Promise<boolean> {
     const { numUpdatedRows } = await tx
       .updateTable('executions')
       .set({
         state: to.state,
         doubt_reason: to.state === 'in-doubt' ? to.reason : null,
-        changed_at: sql`clock_timestamp()`,
+        retry_at: null,
+        changed_at: now,
       })
       .where('call_id', '=', claim.callId)
       .where('fence', '=', claim.fence)
       .where('state', '=', 'executing')
       .executeTakeFirst();
-    return numUpdatedRows === 1n;
+    if (numUpdatedRows !== 1n) return false;
+    await this.#outcome(tx, claim, to.outcome);
+    return true;
   }
 
-  /** Claims whose lease and tool time-out have both lapsed, locked for the transaction. */
-  async lapsed(tx: Transaction<Database>): Promise<Claim[]> {
-    const rows = await tx
+  /** The attempt is over and has settled nothing; the next one may begin when `afterMs` have passed. */
+  async again(tx: Tx, claim: Claim, outcome: AttemptOutcome, afterMs: number): Promise<boolean> {
+    const { numUpdatedRows } = await tx
+      .updateTable('executions')
+      .set({ retry_at: fromNow(afterMs), changed_at: now })
+      .where('call_id', '=', claim.callId)
+      .where('fence', '=', claim.fence)
+      .where('state', '=', 'executing')
+      .executeTakeFirst();
+    if (numUpdatedRows !== 1n) return false;
+    await this.#outcome(tx, claim, outcome);
+    return true;
+  }
+
+  /** Claims whose attempt is over: it said so, or its lease and the tool's time-out have both lapsed. Nothing is locked. */
+  due(): Promise<ExecutionRow[]> {
+    return this.db
       .selectFrom('executions')
       .selectAll()
       .where('state', '=', 'executing')
-      .where(sql<boolean>`lease_until + timeout_ms * interval '1 millisecond' < clock_timestamp()`)
+      .where(sql<boolean>`coalesce(retry_at, lease_until + timeout_ms * interval '1 millisecond') < clock_timestamp()`)
+      .orderBy('lease_until')
       .limit(100)
-      .forUpdate()
-      .skipLocked()
       .execute();
-    return rows.map(claimOf);
   }
 
-  find(callId: string): Promise<Row | undefined> {
+  find(callId: string): Promise<ExecutionRow | undefined> {
     return this.db.selectFrom('executions').selectAll().where('call_id', '=', callId).executeTakeFirst();
   }
 
   /** Locks the row. @returns the claim when it is in doubt and was settled now. */
-  async settle(tx: Transaction<Database>, callId: string): Promise<{ settled: boolean; row: Row } | undefined> {
+  async settle(tx: Tx, callId: string): Promise<{ settled: boolean; row: ExecutionRow } | undefined> {
     const row = await tx
       .selectFrom('executions')
       .selectAll()
@@ -118,13 +177,13 @@ export class Executions {
     if (row?.state !== 'in-doubt') return row && { settled: false, row };
     await tx
       .updateTable('executions')
-      .set({ state: 'closed', doubt_reason: null, changed_at: sql`clock_timestamp()` })
+      .set({ state: 'closed', doubt_reason: null, changed_at: now })
       .where('call_id', '=', callId)
       .execute();
     return { settled: true, row };
   }
 
-  inDoubt(spaces: readonly string[]): Promise<Row[]> {
+  inDoubt(spaces: readonly string[]): Promise<ExecutionRow[]> {
     if (spaces.length === 0) return Promise.resolve([]);
     return this.db
       .selectFrom('executions')
@@ -133,6 +192,29 @@ export class Executions {
       .where('space_id', 'in', [...spaces])
       .orderBy('changed_at')
       .limit(500)
+      .execute();
+  }
+
+  /** Milliseconds since a moment by the database's clock, which is the one that deadlines are judged by. */
+  async msSince(moment: string): Promise<number> {
+    const { rows } = await sql<{ ms: number }>`
+      select (extract(epoch from clock_timestamp() - ${moment}::timestamptz) * 1000)::float8 as ms`.execute(this.db);
+    return rows[0]?.ms ?? Number.POSITIVE_INFINITY;
+  }
+
+  async #begin(tx: Tx, { callId, attempt, fence }: Claim, engine: string): Promise<void> {
+    await tx
+      .insertInto('attempts')
+      .values({ call_id: callId, attempt, fence, engine, ended_at: null, outcome: null })
+      .execute();
+  }
+
+  async #outcome(tx: Tx, claim: Claim, outcome: AttemptOutcome): Promise<void> {
+    await tx
+      .updateTable('attempts')
+      .set({ outcome, ended_at: now })
+      .where('fence', '=', claim.fence)
+      .where('ended_at', 'is', null)
       .execute();
   }
 }

@@ -1,7 +1,9 @@
-import type { Hint, RunStatus, Source } from '@holdpoint/contracts';
+import type { ExecutionClass, Hint, RunStatus, Source } from '@holdpoint/contracts';
 import type { Generated } from 'kysely';
 
 type Time = Generated<Date>;
+/** `lapsed`: its time was up and it had said nothing; whatever it says later is not heard. */
+export type AttemptOutcome = 'done' | 'did-not-happen' | 'unknown' | 'lapsed';
 export type RunState = 'queued' | 'running' | RunStatus;
 
 /** Columns named `content`, `prompt`, `result` and `answer` hold a sealed box as JSON text, never plaintext. */
@@ -62,6 +64,9 @@ export interface Database {
     ref: string | null;
     hint: Hint | null;
     answer: string | null;
+    /** The call in doubt in whose place a person proposed this one. */
+    anew_of: Generated<string | null>;
+    followed_at: Generated<Date | null>;
   };
   executions: {
     call_id: string;
@@ -75,7 +80,19 @@ export interface Database {
     lease_until: Date;
     timeout_ms: number;
     doubt_reason: 'tool-answered-unknown' | 'lease-lapsed' | null;
+    execution_class: ExecutionClass;
+    /** Set: no attempt is under way, and the next one may begin then. */
+    retry_at: Generated<Date | null>;
     claimed_at: Time;
     changed_at: Time;
+  };
+  attempts: {
+    call_id: string;
+    attempt: number;
+    fence: string;
+    engine: string;
+    started_at: Time;
+    ended_at: Date | null;
+    outcome: AttemptOutcome | null;
   };
 }
