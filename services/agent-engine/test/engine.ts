@@ -29,6 +29,8 @@ export interface EngineOptions {
   env?: Record<string, string>;
   /** What policy answers when it is asked again; null: it does not answer. */
   policy?: () => Partial<PolicyCheckReply> | null;
+  /** No engine runs in this process: the test starts its own with `env`, and says with `at` which one to ask. */
+  elsewhere?: boolean;
 }
 
 export type TestEngine = Awaited<ReturnType<typeof startEngine>>;
@@ -100,7 +102,8 @@ export async function startEngine(options: EngineOptions) {
       config,
       strategy: (app) => app.get(JetStreamServer),
     });
-  const app: INestApplication = await start();
+  const app = (options.elsewhere ? undefined : await start()) as INestApplication;
+  let url = await app?.getUrl();
 
   const connections: Bus[] = [];
   const connect = async (service: ServiceName) => {
@@ -117,7 +120,7 @@ export async function startEngine(options: EngineOptions) {
   const reader = new StreamReader(asStaging);
   const db = openDatabase<Database>(database.url('agent-engine'), { max: 2 });
   const ask = async (method: string, path: string, body?: unknown) => {
-    const response = await fetch(new URL(path, await app.getUrl()), {
+    const response = await fetch(new URL(path, url), {
       method,
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
@@ -133,6 +136,10 @@ export async function startEngine(options: EngineOptions) {
     workspace,
     reader,
     ask,
+    env,
+    at: (other: string) => {
+      url = other;
+    },
     as: {
       policy: publisherOf(asPolicy),
       staging: publisherOf(asStaging),
@@ -184,7 +191,7 @@ export async function startEngine(options: EngineOptions) {
     deadLetters: async () =>
       (await sql<{ n: number }>`select count(*)::int as n from dead_letters`.execute(db)).rows[0]?.n,
     stop: async () => {
-      await app.close();
+      await app?.close();
       await Promise.all([...connections.map((c) => c.close()), db.destroy()]);
       policy.close();
       await bus.stop();

@@ -23,6 +23,23 @@ export function verdictOn(
   });
 }
 
+/** What staging would publish when it holds the proposal. */
+export function stagingOf(p: Stored<'tool.proposed'>, number: number) {
+  const { call, hint } = p.event.data;
+  return newEvent('call.staged', {
+    ...address(p.event),
+    data: {
+      call,
+      number,
+      hint,
+      expiresAt: new Date(Date.now() + 3_600_000).toISOString(),
+      rule: 'test',
+      policyVersion: 'v1',
+      flags: [],
+    },
+  });
+}
+
 /** What staging would publish when a person releases the proposal. */
 export function approvalOf(p: Stored<'tool.proposed'>, more: Partial<EventData<'approval.decided'>> = {}) {
   return newEvent('approval.decided', {

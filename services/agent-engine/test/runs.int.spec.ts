@@ -218,6 +218,7 @@ describe('runs and unknown ends', () => {
         lease_until: sql<Date>`clock_timestamp() - interval '2 seconds'`,
         timeout_ms: 1000,
         doubt_reason: null,
+        execution_class: 'at-most-once',
       })
       .execute();
     const doubt = await engine.stored('tool.in-doubt', callId as string);
