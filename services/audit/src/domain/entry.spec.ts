@@ -106,6 +106,7 @@ describe('staging and decision', () => {
       { kind: 'service', id: 'policy' },
     ],
     [{ decision: 'withdrawn', cause: 'revised' }, 'Denied', 'withdrawn by ann; revised', ann],
+    [{ decision: 'withdrawn', reason: box }, 'Denied', 'withdrawn by ann', ann],
   ])('%j → %s, "%s", source approval', (data, status, note, principal) => {
     const entry = entryFor(decided(data), 7, proposed);
     expect(entry).toMatchObject({ kind: 'decision', source: 'approval', model: 'scripted', status, note, principal });

@@ -73,6 +73,7 @@ describe('the wake-up of a held call', () => {
     ['rejected', 'person', ann],
     ['expired', 'deadline', null],
     ['withdrawn', 'policy-denied', null],
+    ['withdrawn', 'person', ann],
   ] as const)('approval.decided %s (%s) → wake-up with the reason', (decision, cause, by) => {
     const task = wakeUpAfterDecision(decided({ decision, cause, by }));
     expect(task?.work.wakeUp).toMatchObject({ outcome: decision, reasonCode: cause, by, number: 42, reason: box });
