@@ -88,6 +88,7 @@ describe('attempts', () => {
       const callId = (await engine.calls(runId, i + 1))[i] as string;
       proposals.push(await hold(callId, verdict));
     }
+    if (verdict === 'approve') await engine.ended(runId);
     return { runId, proposals };
   };
   const hold = async (callId: string, verdict: 'approve' | 'auto') => {
@@ -106,8 +107,7 @@ describe('attempts', () => {
 
   /** Four held calls, one of each class. */
   const held = async (): Promise<Record<Class, string>> => {
-    const { runId, proposals } = await propose('all', 'approve', CLASSES.length);
-    await engine.ended(runId);
+    const { proposals } = await propose('all', 'approve', CLASSES.length);
     await Promise.all(proposals.map(release));
     return Object.fromEntries(proposals.map((p, i) => [CLASSES[i] as Class, p.event.subject])) as Record<Class, string>;
   };
