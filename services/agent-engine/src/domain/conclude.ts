@@ -2,7 +2,7 @@ import type { ExecutionClass } from '@holdpoint/contracts';
 
 /** What is known, at an attempt, of the attempts before it. */
 export type Earlier =
-  /** There was none, or the remote end has said that none took effect. */
+  /** There was none, or none took effect: each said so of itself, or the remote end was asked. */
   | 'ruled-out'
   /** One of them may have taken effect. */
   | 'open'
@@ -11,14 +11,15 @@ export type Earlier =
 
 /**
  * What an attempt's answer means for the call. `did-not-happen` speaks of one attempt alone: it ends the call only if no
- * earlier attempt can have taken effect.
+ * earlier attempt can have taken effect. `not-begun`: its lease had lapsed before it could do anything.
  */
 export function conclude(
-  answer: 'done' | 'did-not-happen' | 'unknown',
+  answer: 'done' | 'did-not-happen' | 'not-begun' | 'unknown',
   a: { executionClass: ExecutionClass; attempt: number; attempts: number; earlier: Earlier },
 ): 'close' | 'again' | 'doubt' {
   if (answer === 'done') return 'close';
-  if (answer === 'did-not-happen' && a.earlier === 'ruled-out') return 'close';
+  if (answer === 'not-begun' && mayTryAgain(a)) return 'again';
+  if (answer !== 'unknown' && a.earlier === 'ruled-out') return 'close';
   return a.earlier === 'unknowable' || !mayTryAgain(a) ? 'doubt' : 'again';
 }
 

@@ -3,21 +3,29 @@ import type { ToolAction, ToolContext, ToolOutcome } from '../tools/tool.js';
 
 type Context = Omit<ToolContext, 'signal'>;
 
+/** Also of an attempt whose lease had lapsed before the tool was asked for anything. */
+export type AttemptOutcome = ToolOutcome | { kind: 'not-begun'; error: string };
+export const notBegun: AttemptOutcome = {
+  kind: 'not-begun',
+  error: 'It was not started in time. Propose it anew if it is still needed.',
+};
+
 /** A tool that throws after the point of no return has not said what happened; only a read may be called failed then. */
 export const attempt = (action: ToolAction, args: unknown, context: Context): Promise<ToolOutcome> =>
   bounded(action, context, (ctx) => action.run(args, ctx));
 
 /**
  * A further attempt. What an idempotent or keyed action does is done once however often it is asked for; a reconcilable
- * one is asked first what became of the attempts before.
+ * one is asked first what became of the attempts before, unless none of them can have taken effect.
  */
 export async function attemptAgain(
   action: ToolAction,
   args: unknown,
   context: Context & Required<Pick<ToolContext, 'stillLeased'>>,
-): Promise<{ outcome: ToolOutcome; earlier: Earlier }> {
-  let earlier: Earlier = 'open';
-  if (action.executionClass === 'reconcilable') {
+  before: Exclude<Earlier, 'unknowable'>,
+): Promise<{ outcome: AttemptOutcome; earlier: Earlier }> {
+  let earlier: Earlier = before;
+  if (action.executionClass === 'reconcilable' && before === 'open') {
     const { reconcile } = action;
     if (!reconcile)
       return {
@@ -29,8 +37,7 @@ export async function attemptAgain(
     if (found.kind === 'unknown') return { outcome: found, earlier: 'unknowable' };
     earlier = 'ruled-out';
   }
-  if (!(await context.stillLeased()))
-    return { outcome: { kind: 'unknown', detail: 'The attempt did not begin in time.' }, earlier: 'open' };
+  if (!(await context.stillLeased())) return { outcome: notBegun, earlier };
   return { outcome: await attempt(action, args, context), earlier };
 }
 

@@ -7,8 +7,8 @@ import { backoffMs, conclude, type Earlier } from '../domain/conclude.js';
 import { words } from '../domain/words.js';
 import type { Claim, Executions } from '../store/executions.js';
 import type { Database } from '../store/schema.js';
-import type { ToolAction, ToolOutcome } from '../tools/tool.js';
-import { attempt, attemptAgain } from './attempt.js';
+import type { ToolAction } from '../tools/tool.js';
+import { type AttemptOutcome, attempt, attemptAgain, notBegun } from './attempt.js';
 import type { CallContent, CallPlace } from './content.js';
 
 type Executed = EventData<'tool.executed'>;
@@ -86,9 +86,9 @@ export class Effects {
     passed('claim', claim.callId);
 
     const from = performance.now();
-    const outcome: ToolOutcome = (await this.#mayBegin(claim, started.id))
+    const outcome = (await this.#mayBegin(claim, started.id))
       ? await attempt(action, e.args, this.#context(claim))
-      : { kind: 'did-not-happen', error: 'It was not started in time. Propose it anew if it is still needed.' };
+      : notBegun;
     const performed = await this.#conclude(claim, e, outcome, 'ruled-out', performance.now() - from);
     if (performed) return performed;
     return claim.held ? inDoubtAnswer(claim) : this.#follow(claim, e.cancelled);
@@ -98,11 +98,12 @@ export class Effects {
   async executeAgain(due: Claim, work: Work): Promise<void> {
     const { leaseMs, engine } = this.settings;
     const how = { fence: newId(), leaseMs, timeoutMs: work.action.timeoutMs, engine };
-    const claim = await this.db.transaction().execute((tx) => this.executions.retake(tx, due, how));
-    if (!claim) return;
+    const taken = await this.db.transaction().execute((tx) => this.executions.retake(tx, due, how));
+    if (!taken) return;
+    const { claim, earlier: before } = taken;
     passed('claim', claim.callId);
     const from = performance.now();
-    const { outcome, earlier } = await attemptAgain(work.action, work.args, this.#context(claim));
+    const { outcome, earlier } = await attemptAgain(work.action, work.args, this.#context(claim), before);
     await this.#conclude(claim, work, outcome, earlier, performance.now() - from);
   }
 
@@ -175,7 +176,7 @@ export class Effects {
   async #conclude(
     claim: Claim,
     { action, salt, cancelled }: Work,
-    outcome: ToolOutcome,
+    outcome: AttemptOutcome,
     earlier: Earlier,
     ms: number,
   ): Promise<Performed | undefined> {
@@ -183,14 +184,16 @@ export class Effects {
     const { executionClass } = action;
     const { attempts } = this.settings;
     const then = conclude(outcome.kind, { executionClass, attempt: claim.attempt, attempts, earlier });
+    const said = outcome.kind === 'not-begun' ? 'did-not-happen' : outcome.kind;
     const text = outcome.kind === 'done' ? outcome.result : outcome.kind === 'unknown' ? outcome.detail : outcome.error;
     if (then === 'doubt') {
-      const won = await this.doubt(claim, 'tool-answered-unknown', text);
+      const reason = outcome.kind === 'not-begun' ? 'lease-lapsed' : 'tool-answered-unknown';
+      const won = await this.doubt(claim, reason, text);
       return won ? inDoubtAnswer(claim) : undefined;
     }
     if (then === 'again') {
       const wait = backoffMs(this.settings.backoffMs, claim.attempt);
-      await this.db.transaction().execute((tx) => this.executions.again(tx, claim, outcome.kind, wait));
+      await this.db.transaction().execute((tx) => this.executions.again(tx, claim, said, wait));
       return undefined;
     }
     const ok = outcome.kind === 'done';
@@ -210,7 +213,7 @@ export class Effects {
       },
     });
     const ended = await this.db.transaction().execute(async (tx) => {
-      if (!(await this.executions.end(tx, claim, { state: 'closed', outcome: outcome.kind }))) return false;
+      if (!(await this.executions.end(tx, claim, { state: 'closed', outcome: said }))) return false;
       await this.outbox.add(tx, executed);
       return true;
     });

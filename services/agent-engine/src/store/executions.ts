@@ -70,13 +70,14 @@ export class Executions {
 
   /**
    * Fences the attempt of `claim` out and begins the next one. It must be due; what is due stays due under its fence.
-   * @returns undefined when it ended or somebody else began the next attempt.
+   * @returns undefined when it ended or somebody else began the next attempt; `ruled-out` when each attempt before has
+   *   said of itself that it did not happen.
    */
   async retake(
     tx: Tx,
     claim: Claim,
     how: { fence: string; leaseMs: number; timeoutMs: number; engine: string },
-  ): Promise<Claim | undefined> {
+  ): Promise<{ claim: Claim; earlier: 'ruled-out' | 'open' } | undefined> {
     const next = { ...claim, attempt: claim.attempt + 1, fence: how.fence };
     const { numUpdatedRows } = await tx
       .updateTable('executions')
@@ -94,8 +95,14 @@ export class Executions {
       .executeTakeFirst();
     if (numUpdatedRows !== 1n) return undefined;
     await this.#outcome(tx, claim, 'lapsed');
+    const open = await tx
+      .selectFrom('attempts')
+      .select('attempt')
+      .where('call_id', '=', claim.callId)
+      .where('outcome', 'is distinct from', 'did-not-happen')
+      .executeTakeFirst();
     await this.#begin(tx, next, how.engine);
-    return next;
+    return { claim: next, earlier: open ? 'open' : 'ruled-out' };
   }
 
   /** Asked right before the effect. After the lease the effect must not begin: a further attempt may already have. */

@@ -49,7 +49,7 @@ describe('the fence', () => {
     const first = await claimed('keyed');
     const taken = (await Promise.all(Array.from({ length: 10 }, () => retake(first)))).filter((c) => c !== undefined);
     expect(taken).toHaveLength(1);
-    const second = taken[0] as Claim;
+    const second = taken[0]?.claim as Claim;
     expect(second.attempt).toBe(2);
     expect(await executions.leased(first)).toBe(false);
     expect(await end(first)).toBe(false);
@@ -65,8 +65,17 @@ describe('the fence', () => {
     expect(await within((tx) => executions.again(tx, first, 'unknown', 0))).toBe(true);
     expect(await executions.leased(first)).toBe(false);
     expect((await executions.due()).map((r) => r.call_id)).toContain(first.callId);
-    expect((await retake(first))?.attempt).toBe(2);
+    const next = await retake(first);
+    expect(next).toMatchObject({ claim: { attempt: 2 }, earlier: 'open' });
     expect((await executions.due()).map((r) => r.call_id)).not.toContain(first.callId);
+  });
+
+  it('tells the next attempt when none before can have taken effect', async () => {
+    const first = await claimed('keyed');
+    expect(await within((tx) => executions.again(tx, first, 'did-not-happen', 0))).toBe(true);
+    const second = await retake(first);
+    expect(second).toMatchObject({ claim: { attempt: 2 }, earlier: 'ruled-out' });
+    expect(await retake(second?.claim as Claim)).toMatchObject({ claim: { attempt: 3 }, earlier: 'open' });
   });
 
   it('does not begin after its lease, though nobody has taken it yet', async () => {
