@@ -128,7 +128,9 @@ class Trial {
     await writeFile(
       join(home, 'holdpoint.yaml'),
       JSON.stringify({
-        agents: { prober: { space: 'acme', model: 'scripted', script: 'script.yaml', tools: ['Mail', 'FileRW'] } },
+        agents: {
+          prober: { space: 'acme', model: 'scripted', script: 'script.yaml', tools: ['Mail', 'FileRW', 'Database'] },
+        },
         policy: { rules: [{ tool: 'FileRW', verdict: 'approve' }] },
       }),
     );
@@ -143,6 +145,7 @@ class Trial {
         HOLDPOINT_ACK_WAIT_MS: '1000',
         EXECUTION_LEASE_MS: '1000',
         MAIL_TIMEOUT_MS: '1000',
+        DATABASE_TOOL_TIMEOUT_MS: '1000',
         RUN_LOST_AFTER_MS: '3000',
         TASK_LEASE_MS: '3000',
         TASK_SCAN_MS: '200',

@@ -3,6 +3,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ExecutionClass } from '@holdpoint/contracts';
 import type { Stack } from '@holdpoint/local';
+import pg from 'pg';
 
 /** An action under trial: how it is asked for, and how its remote end tells how often it took effect. */
 export interface Probe {
@@ -61,5 +62,48 @@ export function makeProbes(): Probe[] {
       prepare: (stack, n) => writeFile(join(stack.paths.workspace, `d${n}.txt`), 'to be deleted\n'),
       effects: async (stack, { n }) => ((await readdir(stack.paths.workspace)).includes(`d${n}.txt`) ? 0 : 1),
     },
+    {
+      name: 'Database.insert',
+      executionClass: 'keyed',
+      args: (n) =>
+        JSON.stringify({
+          action: 'insert',
+          table: 'orders',
+          rows: [{ customer: 1, article: `probe ${n}`, quantity: 1, unit_price: '1.00', ordered_on: '2024-01-01' }],
+        }),
+      effects: (stack, { n }) => count(stack, 'SELECT FROM orders WHERE article = $1', `probe ${n}`),
+    },
+    {
+      name: 'Database.upsert',
+      executionClass: 'idempotent',
+      args: (n) =>
+        JSON.stringify({
+          action: 'upsert',
+          table: 'customers',
+          key: ['name'],
+          rows: [{ name: `probe ${n}`, contact: 'Ada', email: `probe-${n}@example.test` }],
+        }),
+      effects: (stack, { n }) => count(stack, 'SELECT FROM customers WHERE name = $1', `probe ${n}`),
+    },
   ];
+}
+
+/** Rows of the demonstration's database, asked for as somebody who can only read it. */
+async function count(stack: Stack, query: string, value: string): Promise<number> {
+  const port = /postgres:\/\/127\.0\.0\.1:(\d+)\/demo/.exec(stack.output())?.[1];
+  const { demo } = JSON.parse(await readFile(stack.paths.secrets, 'utf8')) as { demo: { demo_reader: string } };
+  const login = {
+    user: 'demo_reader',
+    password: demo.demo_reader,
+    database: 'demo',
+    host: '127.0.0.1',
+    port: Number(port),
+  };
+  const client = new pg.Client(login);
+  await client.connect();
+  try {
+    return (await client.query(query, [value])).rowCount ?? 0;
+  } finally {
+    await client.end();
+  }
 }
