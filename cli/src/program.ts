@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { Client } from './client.js';
 import { chain } from './commands/chain.js';
 import { check } from './commands/check.js';
+import { deadLetters, replay } from './commands/dead-letters.js';
 import { type DecideOptions, decide } from './commands/decide.js';
 import { doubts, type SettleOptions, settle } from './commands/doubts.js';
 import { pending } from './commands/pending.js';
@@ -101,6 +102,22 @@ export function program(exit: (code: number) => void): Command {
     .option('--settled', 'nothing is under way: whatever needs no person must have ended')
     .action(async (o: { settled?: boolean }, c: Command) =>
       exit(await check(loadSettings(asked(c).as), { ...o, ...asked(c) })),
+    );
+
+  const letters = root.command('dead-letters').description('what the services could not handle');
+  letters
+    .command('list', { isDefault: true })
+    .description('list what was given up, over all services')
+    .option('--state <state>', 'in this state: failing, recovered, dead (default), replayed')
+    .action(async (o: { state?: string }, c: Command) => exit(await deadLetters(client(c), { ...o, ...asked(c) })));
+  letters
+    .command('replay')
+    .description('have a dead letter handled once more')
+    .argument('[service]', 'engine, policy, staging or taskboard')
+    .argument('[id]', 'the number that the list shows')
+    .option('--all', 'every letter that is dead, over all services')
+    .action(async (service: string | undefined, id: string | undefined, o: { all?: boolean }, c: Command) =>
+      exit(await replay(client(c), service, id, { ...o, ...asked(c) })),
     );
   return root;
 }

@@ -328,3 +328,67 @@ describe('what goes wrong', () => {
     expect((await at.holdpoint('check')).stderr).toContain('npm start');
   });
 });
+
+describe('dead-letters', () => {
+  const letter = {
+    id: '7',
+    service: 'staging',
+    consumer: 'staging__policy_decided',
+    seq: 12,
+    type: 'policy.decided',
+    spaceId: 'acme',
+    entityId: 'call1',
+    subject: 'policy.decided.acme.call1',
+    attempts: 5,
+    lastError: `TypeError at ${HOSTILE}`,
+    state: 'dead',
+    replayable: true,
+    since: '2026-01-01T00:00:00.000Z',
+    changedAt: '2026-01-01T00:00:00.000Z',
+  };
+  const failing = {
+    status: 422,
+    json: {
+      type: 'about:blank',
+      title: 'x',
+      status: 422,
+      code: 'eventing.replay-failed',
+      detail: 'It failed again: y.',
+    },
+  };
+  /** Every service answers under one address here, so that each shows the same letter. */
+  const listed = () => at.answers.set('GET /v1/dead-letters', { json: { items: [letter] } });
+
+  it('lists them over all services', async () => {
+    listed();
+    const ended = await at.holdpoint('dead-letters');
+    expect(ended).toMatchObject({ code: 0, stderr: '' });
+    expect(ended.stdout).toMatch(/staging +7 +policy\.decided +acme +call1 +12 +5 +dead/);
+    expect(ended.stdout).not.toMatch(UNSAFE);
+    expect(at.asked).toHaveLength(4);
+    expect((await at.holdpoint('dead-letters', 'list', '--state', 'lost')).code).toBe(2);
+  });
+
+  it('replays one, and shows a second failure', async () => {
+    at.answers.set('POST /v1/dead-letters/7/replay', { json: { id: '7', service: 'staging', state: 'replayed' } });
+    expect(await at.holdpoint('dead-letters', 'replay', 'staging', '7')).toMatchObject({ code: 0 });
+    at.answers.set('POST /v1/dead-letters/7/replay', failing);
+    const ended = await at.holdpoint('dead-letters', 'replay', 'agent-engine', '7');
+    expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining('It failed again: y.') });
+  });
+
+  it('replays all', async () => {
+    listed();
+    at.answers.set('POST /v1/dead-letters/7/replay', failing);
+    const ended = await at.holdpoint('dead-letters', 'replay', '--all');
+    expect(ended.code).toBe(1);
+    expect(ended.stdout.match(/It failed again: y\./g)).toHaveLength(4);
+    for (const typed of [
+      ['replay'],
+      ['replay', 'staging'],
+      ['replay', 'audit', '7'],
+      ['replay', 'staging', '7', '--all'],
+    ])
+      expect((await at.holdpoint('dead-letters', ...typed)).code).toBe(2);
+  });
+});

@@ -235,3 +235,28 @@ export const chainEvent = z.object({
 });
 export const chainView = z.object({ runId: token, events: z.array(chainEvent) });
 export type ChainView = z.infer<typeof chainView>;
+
+// every service that consumes
+
+export const deadLetterState = z.enum(['failing', 'recovered', 'dead', 'replayed']);
+
+/** A delivery that a service could not handle: metadata alone, `lastError` in the service's own words. */
+export const deadLetterView = z.object({
+  id: z.string(),
+  service: name,
+  consumer: z.string(),
+  seq: z.int(),
+  /** Type, space and entity as the subject names them; null when it is no subject of ours. */
+  type: z.string().nullable(),
+  spaceId: token.nullable(),
+  entityId: token.nullable(),
+  subject: z.string(),
+  attempts: z.int(),
+  lastError: z.string(),
+  state: deadLetterState,
+  /** False for a forged message: it carried the broker's own headers. */
+  replayable: z.boolean(),
+  since: timestamp,
+  changedAt: timestamp,
+});
+export type DeadLetterView = z.infer<typeof deadLetterView>;

@@ -9,6 +9,7 @@ import {
   type Provider,
 } from '@nestjs/common';
 import { Bus, connectBus } from './bus.js';
+import { DeadLettersController, SERVICE } from './dead-letters.controller.js';
 import type { AnyDatabase } from './event-context.js';
 import { FactWaiter } from './fact-waiter.js';
 import { JetStreamServer, type JetStreamServerOptions } from './jetstream-server.js';
@@ -25,7 +26,8 @@ export interface EventingOptions
 const PROVIDED = [Bus, StreamReader, EventPublisher, FactWaiter, Outbox, OutboxRelay, JetStreamServer];
 
 /**
- * Everything of this package for a service, to be injected by class. Needs runtime's `DATABASE`. Runs the relay from
+ * Everything of this package for a service, to be injected by class, and the routes under `/v1/dead-letters`. Needs
+ * runtime's `DATABASE`. Runs the relay from
  * bootstrap to shutdown and reports bus, relay and consumers to readiness. Handlers run once the service starts the
  * transport: `startService({ …, strategy: (app) => app.get(JetStreamServer) })`.
  */
@@ -41,7 +43,13 @@ export class EventingModule implements OnApplicationBootstrap, OnApplicationShut
   ) {}
 
   static forRoot(options: EventingOptions): DynamicModule {
-    return { module: EventingModule, global: true, providers: providers(options), exports: PROVIDED };
+    return {
+      module: EventingModule,
+      global: true,
+      controllers: [DeadLettersController],
+      providers: [...providers(options), { provide: SERVICE, useValue: options.service }],
+      exports: PROVIDED,
+    };
   }
 
   onApplicationBootstrap(): void {
