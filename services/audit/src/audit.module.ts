@@ -6,6 +6,7 @@ import { type AuditConfig, CONFIG } from './config.js';
 import { OnEveryEvent } from './consumers/on-every-event.js';
 import { ChainsController } from './http/chains.controller.js';
 import { EntriesController } from './http/entries.controller.js';
+import { ErrorRatesController } from './http/error-rates.controller.js';
 import { PositionController } from './http/position.controller.js';
 import { ReceiptsController } from './http/receipts.controller.js';
 import { Content } from './log/content.js';
@@ -30,7 +31,7 @@ export class AuditModule implements OnApplicationShutdown {
     return {
       module: AuditModule,
       imports: [DatabaseModule.forRoot(config.DATABASE_URL, database)],
-      controllers: [EntriesController, ReceiptsController, ChainsController, PositionController],
+      controllers: [EntriesController, ReceiptsController, ChainsController, PositionController, ErrorRatesController],
       providers: [
         { provide: CONFIG, useValue: config },
         {
