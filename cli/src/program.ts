@@ -8,7 +8,7 @@ import { doubts, type SettleOptions, settle } from './commands/doubts.js';
 import { pending } from './commands/pending.js';
 import { run } from './commands/run.js';
 import { show } from './commands/show.js';
-import { tasks } from './commands/tasks.js';
+import { commandTask, createTask, tasks } from './commands/tasks.js';
 import { loadSettings } from './settings.js';
 
 interface Everywhere {
@@ -82,8 +82,9 @@ export function program(exit: (code: number) => void): Command {
     .action(async (ref: string, o: SettleOptions, c: Command) =>
       exit(await settle(client(c), ref, { ...o, ...asked(c) })),
     );
-  root
-    .command('tasks')
+  const board = root.command('tasks').description('what agents are to do: list, create, retry, cancel');
+  board
+    .command('list', { isDefault: true })
     .description('list tasks, the latest first')
     .option('--state <state>', 'in this state alone')
     .option('--space <space>', 'of this space alone')
@@ -91,6 +92,29 @@ export function program(exit: (code: number) => void): Command {
     .action(async ({ ...o }: object, c: Command) =>
       exit(await tasks(client(c), { ...o, json: asked(c).json === true })),
     );
+  board
+    .command('create')
+    .description('have an agent do something, now or later, without waiting for it')
+    .argument('<agent>', 'name of the agent')
+    .argument('<prompt...>', 'what it should do')
+    .option('--space <space>', 'the space, for whoever has several')
+    .option('--conversation <id>', 'go on in this conversation')
+    .option('--due <time>', 'not before, such as 2030-01-31T09:00:00Z')
+    .option('--key <key>', 'the same key makes the same task, however often it is sent')
+    .action(async (agent: string, prompt: string[], o: object, c: Command) =>
+      exit(await createTask(client(c), agent, prompt, { ...o, ...asked(c) })),
+    );
+  for (const [command, does] of [
+    ['retry', 'open a dead task again'],
+    ['cancel', 'end a task that is not finished, and its run'],
+  ] as const)
+    board
+      .command(command)
+      .description(does)
+      .argument('<task>', 'its id')
+      .action(async (ref: string, _o: object, c: Command) =>
+        exit(await commandTask(client(c), command, ref, asked(c))),
+      );
   root
     .command('chain')
     .description('print a run or a call event by event, from the stream')

@@ -392,3 +392,43 @@ describe('dead-letters', () => {
       expect((await at.holdpoint('dead-letters', ...typed)).code).toBe(2);
   });
 });
+
+describe('tasks', () => {
+  const task = {
+    id: 't1',
+    spaceId: 'acme',
+    conversationId: 't1',
+    agent: 'secretary',
+    kind: 'prompt',
+    callId: null,
+    state: 'open',
+    attempt: 6,
+    runId: null,
+    dueAt: '2126-01-01T00:00:00.000Z',
+    createdAt: '2026-01-01T00:00:00.000Z',
+    updatedAt: '2026-01-01T00:00:00.000Z',
+    reason: null,
+  };
+
+  it('create, retry, cancel', async () => {
+    at.answers.set('POST /v1/tasks', { status: 201, json: task });
+    const typed = ['secretary', 'write', 'it', '--due', '2126-01-01T00:00:00Z', '--key', 'k'];
+    const created = await at.holdpoint('tasks', 'create', ...typed);
+    expect(created).toMatchObject({ code: 0, stdout: expect.stringContaining('Task t1 is open') });
+    expect(at.asked[0]?.body).toEqual({
+      agent: 'secretary',
+      prompt: 'write it',
+      dueAt: '2126-01-01T00:00:00.000Z',
+      idempotencyKey: 'k',
+    });
+    expect((await at.holdpoint('tasks', 'create', 'secretary', 'x', '--due', 'soon')).code).toBe(2);
+    at.answers.set('POST /v1/tasks/t1/retry', { json: task });
+    expect(await at.holdpoint('tasks', 'retry', 't1')).toMatchObject({
+      code: 0,
+      stdout: 'Task t1 is open, attempt 6.\n',
+    });
+    at.answers.set('POST /v1/tasks/t1/cancel', { json: { ...task, state: 'cancelled' } });
+    const cancelled = await at.holdpoint('tasks', 'cancel', 't1', '--json');
+    expect(JSON.parse(cancelled.stdout)).toMatchObject({ state: 'cancelled' });
+  });
+});

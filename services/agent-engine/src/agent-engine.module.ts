@@ -22,6 +22,7 @@ import { PolicyQuestion } from './gate/policy-question.js';
 import { Settlement } from './gate/settlement.js';
 import { DoubtsController } from './http/doubts.controller.js';
 import { RunsController } from './http/runs.controller.js';
+import { TaskPromptsController } from './http/task-prompts.controller.js';
 import { agentModels } from './models/agent-model.js';
 import { Player } from './run/play.js';
 import { Recovery } from './run/recovery.js';
@@ -79,7 +80,14 @@ export class AgentEngineModule {
         DatabaseModule.forRoot(config.DATABASE_URL, { max: config.DATABASE_POOL_MAX, applicationName: 'agent-engine' }),
         EventingModule.forRoot({ service: 'agent-engine', config }),
       ],
-      controllers: [OnApprovalDecided, OnTaskReady, OnTaskCancelled, RunsController, DoubtsController],
+      controllers: [
+        OnApprovalDecided,
+        OnTaskReady,
+        OnTaskCancelled,
+        RunsController,
+        DoubtsController,
+        TaskPromptsController,
+      ],
       providers: [
         { provide: ENGINE, useValue: `engine-${newId()}` },
         { provide: AGENTS, useValue: agents },
