@@ -1,5 +1,5 @@
 import type { ServiceName } from '@holdpoint/contracts';
-import { type BaseConfig, DATABASE, registerHealth } from '@holdpoint/runtime';
+import { type BaseConfig, DATABASE, registerGauge, registerHealth, TableGauges } from '@holdpoint/runtime';
 import {
   type DynamicModule,
   Inject,
@@ -22,6 +22,31 @@ export interface EventingOptions
   extends Pick<JetStreamServerOptions, 'service' | 'concurrency' | 'attempts' | 'retryMs'> {
   config: Pick<BaseConfig, 'DATABASE_URL' | 'NATS_URL' | 'NATS_USER' | 'NATS_PASSWORD'>;
 }
+
+const tableGauges = TableGauges.of(
+  {
+    name: 'holdpoint_outbox_unsent',
+    help: 'Committed events that are not in the stream yet',
+    query: 'SELECT count(*) AS value FROM outbox WHERE sent_at IS NULL AND failed IS NULL',
+  },
+  {
+    name: 'holdpoint_outbox_age_seconds',
+    help: 'Age of the oldest committed event that is not in the stream yet',
+    query: `SELECT coalesce(extract(epoch FROM clock_timestamp() - min(created_at)), 0)::float8 AS value
+      FROM outbox WHERE sent_at IS NULL AND failed IS NULL`,
+  },
+  {
+    name: 'holdpoint_outbox_failed',
+    help: 'Committed events that can never be published; a person has to look',
+    query: 'SELECT count(*) AS value FROM outbox WHERE failed IS NOT NULL',
+  },
+  {
+    name: 'holdpoint_dead_letters',
+    help: 'Deliveries that could not be handled, by state',
+    labels: ['state'],
+    query: 'SELECT state, count(*) AS value FROM dead_letters GROUP BY state',
+  },
+);
 
 const PROVIDED = [Bus, StreamReader, EventPublisher, FactWaiter, Outbox, OutboxRelay, JetStreamServer];
 
@@ -46,6 +71,7 @@ export class EventingModule implements OnApplicationBootstrap, OnApplicationShut
     return {
       module: EventingModule,
       global: true,
+      imports: [tableGauges],
       controllers: [DeadLettersController],
       providers: [...providers(options), { provide: SERVICE, useValue: options.service }],
       exports: PROVIDED,
@@ -58,6 +84,19 @@ export class EventingModule implements OnApplicationBootstrap, OnApplicationShut
       registerHealth('bus', () => this.bus.nc.rtt().then(() => undefined)),
       registerHealth('outbox', () => this.relay.check()),
       registerHealth('consumers', async () => this.server.check()),
+      registerGauge(
+        'holdpoint_consumer_lag',
+        'Events that a consumer has not been handed yet',
+        ['consumer'],
+        async () => (await this.server.backlog()).map(({ consumer, lag }) => ({ labels: { consumer }, value: lag })),
+      ),
+      registerGauge(
+        'holdpoint_consumer_pending',
+        'Events that a consumer was handed and has not acknowledged',
+        ['consumer'],
+        async () =>
+          (await this.server.backlog()).map(({ consumer, pending }) => ({ labels: { consumer }, value: pending })),
+      ),
     );
   }
 

@@ -48,9 +48,6 @@ export class OutboxStore {
     client.on('end', () => store.#lose());
     client.on('notification', onPoke);
     await client.connect();
-    // When this end falls silent the server has to notice too, or the lock would stay with a session that nobody has.
-    await client.query(`SELECT set_config('tcp_keepalives_idle', '4', false),
-      set_config('tcp_keepalives_interval', '2', false), set_config('tcp_keepalives_count', '3', false)`);
     return store;
   }
 

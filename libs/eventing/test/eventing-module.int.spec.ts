@@ -122,6 +122,18 @@ const ask = async (who: string, method: string, path: string) => {
 const lettersFor = async (who: string, query = '') =>
   page(deadLetterView).parse((await ask(who, 'GET', query)).body).items;
 
+describe('metrics', () => {
+  it('show consumers, outbox and dead letters to anybody, and no content', async () => {
+    const text = await (await fetch(`${await app.getUrl()}/metrics`)).text();
+    expect(text).toMatch(/^holdpoint_consumer_lag\{consumer="staging__policy_decided"\} 0$/m);
+    expect(text).toMatch(/^holdpoint_consumer_pending\{consumer="staging__policy_decided"\} 0$/m);
+    expect(text).toMatch(/^holdpoint_outbox_unsent 0$/m);
+    expect(text).toMatch(/^holdpoint_outbox_age_seconds 0$/m);
+    expect(text).toMatch(/^# TYPE holdpoint_dead_letters gauge$/m);
+    expect(text).not.toContain('acme');
+  });
+});
+
 describe('dead letters over HTTP', () => {
   const poison = async (...faults: unknown[]) => {
     app.get(Staging).faults = faults;

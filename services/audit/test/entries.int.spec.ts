@@ -340,8 +340,13 @@ describe('receipts', () => {
   });
 });
 
+it('metrics tell how far the log is behind', async () => {
+  const text = await (await fetch(`${await app.getUrl()}/metrics`)).text();
+  expect(text).toMatch(/^holdpoint_audit_lag \d+$/m);
+});
+
 it('no route without a guard', async () => {
-  expect(await unguardedRoutes(app)).toEqual(['GET /healthz', 'GET /readyz']);
+  expect(await unguardedRoutes(app)).toEqual(['GET /healthz', 'GET /metrics', 'GET /readyz']);
 });
 
 it('a service’s token reads no audit', async () => {

@@ -1,5 +1,5 @@
 import { EventingModule } from '@holdpoint/eventing';
-import { DATABASE, DatabaseModule, serviceClient } from '@holdpoint/runtime';
+import { DATABASE, DatabaseModule, serviceClient, TableGauges } from '@holdpoint/runtime';
 import { type DynamicModule, Module } from '@nestjs/common';
 import type { Kysely } from 'kysely';
 import { Board } from './board.js';
@@ -32,6 +32,12 @@ export class TaskboardModule {
       imports: [
         DatabaseModule.forRoot(config.DATABASE_URL, database),
         EventingModule.forRoot({ service: 'taskboard', config }),
+        TableGauges.of({
+          name: 'holdpoint_tasks',
+          help: 'Tasks by state',
+          labels: ['state'],
+          query: 'SELECT state, count(*) AS value FROM tasks GROUP BY state',
+        }),
       ],
       controllers: [OnToolExecuted, OnApprovalDecided, OnRunQueued, OnRunStarted, OnRunCompleted, TasksController],
       providers: [

@@ -168,8 +168,14 @@ describe('POST /v1/tasks', () => {
   });
 });
 
+it('metrics count tasks by state, and name none', async () => {
+  const text = await (await fetch(`${world.url}/metrics`)).text();
+  expect(text).toMatch(/^holdpoint_tasks\{state="[a-z]+"\} \d+$/m);
+  expect(text).not.toContain(SPACE);
+});
+
 it('no route without a guard', async () => {
-  expect(await unguardedRoutes(world.app)).toEqual(['GET /healthz', 'GET /readyz']);
+  expect(await unguardedRoutes(world.app)).toEqual(['GET /healthz', 'GET /metrics', 'GET /readyz']);
 });
 
 it('503 and no task when the engine does not answer', async () => {
