@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { Client } from './client.js';
+import { errorRates } from './commands/audit.js';
 import { chain } from './commands/chain.js';
 import { check } from './commands/check.js';
 import { deadLetters, replay } from './commands/dead-letters.js';
@@ -115,6 +116,16 @@ export function program(exit: (code: number) => void): Command {
       .action(async (ref: string, _o: object, c: Command) =>
         exit(await commandTask(client(c), command, ref, asked(c))),
       );
+  root
+    .command('audit')
+    .description('what the audit log tells')
+    .command('error-rates')
+    .description('how the calls of each tool and action ended')
+    .option('--space <space>', 'of this space alone')
+    .option('--from <time>', 'not before, such as 2030-01-31T09:00:00Z')
+    .option('--to <time>', 'before')
+    .option('--bucket <span>', 'by hour or by day')
+    .action(async (o: object, c: Command) => exit(await errorRates(client(c), { ...o, ...asked(c) })));
   root
     .command('chain')
     .description('print a run or a call event by event, from the stream')

@@ -432,3 +432,17 @@ describe('tasks', () => {
     expect(JSON.parse(cancelled.stdout)).toMatchObject({ state: 'cancelled' });
   });
 });
+
+describe('audit error-rates', () => {
+  it('shows how calls ended', async () => {
+    const counts = { calls: 5, errors: 1, denied: 1, notFound: 0 };
+    const item = { bucket: null, tool: `Mail${HOSTILE}`, action: 'send', ...counts, rate: 0.25 };
+    at.answers.set('GET /v1/audit/tools/error-rates', { json: { items: [item] } });
+    const ended = await at.holdpoint('audit', 'error-rates', '--from', '2026-01-01T00:00:00Z');
+    expect(ended).toMatchObject({ code: 0, stderr: '' });
+    expect(ended.stdout).toMatch(/5 +1 +1 +0 +25\.0 %/);
+    expect(ended.stdout).not.toMatch(UNSAFE);
+    expect(at.asked[0]?.url).toBe('/v1/audit/tools/error-rates?from=2026-01-01T00%3A00%3A00.000Z');
+    expect((await at.holdpoint('audit', 'error-rates', '--bucket', 'minute')).code).toBe(2);
+  });
+});
