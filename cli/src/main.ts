@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { CommanderError } from 'commander';
+import { type Command, CommanderError } from 'commander';
 import { Failure, failed, misused } from './failure.js';
 import { complain } from './output.js';
 import { program } from './program.js';
@@ -15,8 +15,9 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   throw error;
 });
 
-if (json) for (const c of [command, ...command.commands]) c.configureOutput({ writeErr: () => {} });
-for (const c of command.commands) c.exitOverride();
+const below = (c: Command): Command[] => c.commands.flatMap((sub) => [sub, ...below(sub)]);
+if (json) for (const c of [command, ...below(command)]) c.configureOutput({ writeErr: () => {} });
+for (const c of below(command)) c.exitOverride();
 
 try {
   await command.parseAsync();

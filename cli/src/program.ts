@@ -1,13 +1,15 @@
 import { Command } from 'commander';
 import { Client } from './client.js';
+import { errorRates } from './commands/audit.js';
 import { chain } from './commands/chain.js';
 import { check } from './commands/check.js';
+import { deadLetters, replay } from './commands/dead-letters.js';
 import { type DecideOptions, decide } from './commands/decide.js';
 import { doubts, type SettleOptions, settle } from './commands/doubts.js';
 import { pending } from './commands/pending.js';
 import { run } from './commands/run.js';
 import { show } from './commands/show.js';
-import { tasks } from './commands/tasks.js';
+import { commandTask, createTask, tasks } from './commands/tasks.js';
 import { withdraw } from './commands/withdraw.js';
 import { loadSettings } from './settings.js';
 
@@ -92,8 +94,9 @@ export function program(exit: (code: number) => void): Command {
     .action(async (ref: string, o: SettleOptions, c: Command) =>
       exit(await settle(client(c), ref, { ...o, ...asked(c) })),
     );
-  root
-    .command('tasks')
+  const board = root.command('tasks').description('what agents are to do: list, create, retry, cancel');
+  board
+    .command('list', { isDefault: true })
     .description('list tasks, the latest first')
     .option('--state <state>', 'in this state alone')
     .option('--space <space>', 'of this space alone')
@@ -101,6 +104,39 @@ export function program(exit: (code: number) => void): Command {
     .action(async ({ ...o }: object, c: Command) =>
       exit(await tasks(client(c), { ...o, json: asked(c).json === true })),
     );
+  board
+    .command('create')
+    .description('have an agent do something, now or later, without waiting for it')
+    .argument('<agent>', 'name of the agent')
+    .argument('<prompt...>', 'what it should do')
+    .option('--space <space>', 'the space, for whoever has several')
+    .option('--conversation <id>', 'go on in this conversation')
+    .option('--due <time>', 'not before, such as 2030-01-31T09:00:00Z')
+    .option('--key <key>', 'the same key makes the same task, however often it is sent')
+    .action(async (agent: string, prompt: string[], o: object, c: Command) =>
+      exit(await createTask(client(c), agent, prompt, { ...o, ...asked(c) })),
+    );
+  for (const [command, does] of [
+    ['retry', 'open a dead task again'],
+    ['cancel', 'end a task that is not finished, and its run'],
+  ] as const)
+    board
+      .command(command)
+      .description(does)
+      .argument('<task>', 'its id')
+      .action(async (ref: string, _o: object, c: Command) =>
+        exit(await commandTask(client(c), command, ref, asked(c))),
+      );
+  root
+    .command('audit')
+    .description('what the audit log tells')
+    .command('error-rates')
+    .description('how the calls of each tool and action ended')
+    .option('--space <space>', 'of this space alone')
+    .option('--from <time>', 'not before, such as 2030-01-31T09:00:00Z')
+    .option('--to <time>', 'before')
+    .option('--bucket <span>', 'by hour or by day')
+    .action(async (o: object, c: Command) => exit(await errorRates(client(c), { ...o, ...asked(c) })));
   root
     .command('chain')
     .description('print a run or a call event by event, from the stream')
@@ -112,6 +148,22 @@ export function program(exit: (code: number) => void): Command {
     .option('--settled', 'nothing is under way: whatever needs no person must have ended')
     .action(async (o: { settled?: boolean }, c: Command) =>
       exit(await check(loadSettings(asked(c).as), { ...o, ...asked(c) })),
+    );
+
+  const letters = root.command('dead-letters').description('what the services could not handle');
+  letters
+    .command('list', { isDefault: true })
+    .description('list what was given up, over all services')
+    .option('--state <state>', 'in this state: failing, recovered, dead (default), replayed')
+    .action(async (o: { state?: string }, c: Command) => exit(await deadLetters(client(c), { ...o, ...asked(c) })));
+  letters
+    .command('replay')
+    .description('have a dead letter handled once more')
+    .argument('[service]', 'engine, policy, staging or taskboard')
+    .argument('[id]', 'the number that the list shows')
+    .option('--all', 'every letter that is dead, over all services')
+    .action(async (service: string | undefined, id: string | undefined, o: { all?: boolean }, c: Command) =>
+      exit(await replay(client(c), service, id, { ...o, ...asked(c) })),
     );
   return root;
 }

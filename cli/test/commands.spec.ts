@@ -121,7 +121,7 @@ describe('pending and show', () => {
     const { stdout, code } = await at.holdpoint('show', 'acme#42');
     expect(code).toBe(0);
     expect(stdout).toContain(`Arguments, ${Buffer.byteLength(held.arguments)} bytes`);
-    expect(stdout).toContain(`  │ ${held.arguments.replaceAll('\\', '\\\\')}\n`);
+    expect(stdout).toContain(`  │ ${held.arguments}\n`);
     expect(stdout).toContain('  │ n: 9007199254740993\n  │ body: Hello\n  │     acme#42 is approved.\n');
     expect(stdout).toContain(`  holdpoint approve acme#42 --digest ${digest}\n`);
     expect(stdout).toContain(`  holdpoint reject acme#42 --digest ${digest} --reason`);
@@ -343,5 +343,123 @@ describe('what goes wrong', () => {
     await away.close();
     expect((await away.holdpoint('pending')).stderr).toContain('npm start');
     expect((await at.holdpoint('check')).stderr).toContain('npm start');
+  });
+});
+
+describe('dead-letters', () => {
+  const letter = {
+    id: '7',
+    service: 'staging',
+    consumer: 'staging__policy_decided',
+    seq: 12,
+    type: 'policy.decided',
+    spaceId: 'acme',
+    entityId: 'call1',
+    subject: 'policy.decided.acme.call1',
+    attempts: 5,
+    lastError: `TypeError at ${HOSTILE}`,
+    state: 'dead',
+    replayable: true,
+    since: '2026-01-01T00:00:00.000Z',
+    changedAt: '2026-01-01T00:00:00.000Z',
+  };
+  const failing = {
+    status: 422,
+    json: {
+      type: 'about:blank',
+      title: 'x',
+      status: 422,
+      code: 'eventing.replay-failed',
+      detail: 'It failed again: y.',
+    },
+  };
+  /** Every service answers under one address here, so that each shows the same letter. */
+  const listed = () => at.answers.set('GET /v1/dead-letters', { json: { items: [letter] } });
+
+  it('lists them over all services', async () => {
+    listed();
+    const ended = await at.holdpoint('dead-letters');
+    expect(ended).toMatchObject({ code: 0, stderr: '' });
+    expect(ended.stdout).toMatch(/staging +7 +policy\.decided +acme +call1 +12 +5 +dead/);
+    expect(ended.stdout).not.toMatch(UNSAFE);
+    expect(at.asked).toHaveLength(4);
+    expect((await at.holdpoint('dead-letters', 'list', '--state', 'lost')).code).toBe(2);
+  });
+
+  it('replays one, and shows a second failure', async () => {
+    at.answers.set('POST /v1/dead-letters/7/replay', { json: { id: '7', service: 'staging', state: 'replayed' } });
+    expect(await at.holdpoint('dead-letters', 'replay', 'staging', '7')).toMatchObject({ code: 0 });
+    at.answers.set('POST /v1/dead-letters/7/replay', failing);
+    const ended = await at.holdpoint('dead-letters', 'replay', 'agent-engine', '7');
+    expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining('It failed again: y.') });
+  });
+
+  it('replays all', async () => {
+    listed();
+    at.answers.set('POST /v1/dead-letters/7/replay', failing);
+    const ended = await at.holdpoint('dead-letters', 'replay', '--all');
+    expect(ended.code).toBe(1);
+    expect(ended.stdout.match(/It failed again: y\./g)).toHaveLength(4);
+    for (const typed of [
+      ['replay'],
+      ['replay', 'staging'],
+      ['replay', 'audit', '7'],
+      ['replay', 'staging', '7', '--all'],
+    ])
+      expect((await at.holdpoint('dead-letters', ...typed)).code).toBe(2);
+  });
+});
+
+describe('tasks', () => {
+  const task = {
+    id: 't1',
+    spaceId: 'acme',
+    conversationId: 't1',
+    agent: 'secretary',
+    kind: 'prompt',
+    callId: null,
+    state: 'open',
+    attempt: 6,
+    runId: null,
+    dueAt: '2126-01-01T00:00:00.000Z',
+    createdAt: '2026-01-01T00:00:00.000Z',
+    updatedAt: '2026-01-01T00:00:00.000Z',
+    reason: null,
+  };
+
+  it('create, retry, cancel', async () => {
+    at.answers.set('POST /v1/tasks', { status: 201, json: task });
+    const typed = ['secretary', 'write', 'it', '--due', '2126-01-01T00:00:00Z', '--key', 'k'];
+    const created = await at.holdpoint('tasks', 'create', ...typed);
+    expect(created).toMatchObject({ code: 0, stdout: expect.stringContaining('Task t1 is open') });
+    expect(at.asked[0]?.body).toEqual({
+      agent: 'secretary',
+      prompt: 'write it',
+      dueAt: '2126-01-01T00:00:00.000Z',
+      idempotencyKey: 'k',
+    });
+    expect((await at.holdpoint('tasks', 'create', 'secretary', 'x', '--due', 'soon')).code).toBe(2);
+    at.answers.set('POST /v1/tasks/t1/retry', { json: task });
+    expect(await at.holdpoint('tasks', 'retry', 't1')).toMatchObject({
+      code: 0,
+      stdout: 'Task t1 is open, attempt 6.\n',
+    });
+    at.answers.set('POST /v1/tasks/t1/cancel', { json: { ...task, state: 'cancelled' } });
+    const cancelled = await at.holdpoint('tasks', 'cancel', 't1', '--json');
+    expect(JSON.parse(cancelled.stdout)).toMatchObject({ state: 'cancelled' });
+  });
+});
+
+describe('audit error-rates', () => {
+  it('shows how calls ended', async () => {
+    const counts = { calls: 5, errors: 1, denied: 1, notFound: 0 };
+    const item = { bucket: null, tool: `Mail${HOSTILE}`, action: 'send', ...counts, rate: 0.25 };
+    at.answers.set('GET /v1/audit/tools/error-rates', { json: { items: [item] } });
+    const ended = await at.holdpoint('audit', 'error-rates', '--from', '2026-01-01T00:00:00Z');
+    expect(ended).toMatchObject({ code: 0, stderr: '' });
+    expect(ended.stdout).toMatch(/5 +1 +1 +0 +25\.0 %/);
+    expect(ended.stdout).not.toMatch(UNSAFE);
+    expect(at.asked[0]?.url).toBe('/v1/audit/tools/error-rates?from=2026-01-01T00%3A00%3A00.000Z');
+    expect((await at.holdpoint('audit', 'error-rates', '--bucket', 'minute')).code).toBe(2);
   });
 });

@@ -42,7 +42,7 @@ export function described(a: ApprovalView, now = Date.now()): string[] {
     ]),
     '',
     `  Arguments, ${Buffer.byteLength(a.arguments)} bytes, exactly as the tool gets them`,
-    '  (shown with \\\\ for each \\ and \\u{…} for what cannot be printed):',
+    '  (shown with \\u{…} for what cannot be printed):',
     ...block(a.arguments, { json: true }),
   ];
   const fields = fieldsOf(a.arguments);

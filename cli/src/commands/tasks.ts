@@ -2,6 +2,7 @@ import { taskState, taskView } from '@holdpoint/contracts';
 import type { Client } from '../client.js';
 import { misused } from '../failure.js';
 import { document, say } from '../output.js';
+import { parseId } from '../refs.js';
 import { inline, span, table } from '../text.js';
 
 interface TasksOptions {
@@ -35,5 +36,45 @@ export async function tasks(client: Client, o: TasksOptions): Promise<number> {
         ]),
       ),
     );
+  return 0;
+}
+
+interface CreateOptions {
+  json?: boolean;
+  space?: string;
+  conversation?: string;
+  due?: string;
+  key?: string;
+}
+
+/** Has an agent do something later, or at once but without waiting for it. */
+export async function createTask(client: Client, agent: string, prompt: string[], o: CreateOptions): Promise<number> {
+  const due = o.due === undefined ? undefined : new Date(o.due);
+  if (due !== undefined && Number.isNaN(due.getTime()))
+    throw misused('--due is a point in time, such as 2030-01-31T09:00:00Z.');
+  const body = {
+    agent,
+    prompt: prompt.join(' '),
+    ...(o.space === undefined ? {} : { space: o.space }),
+    ...(o.conversation === undefined ? {} : { conversationId: parseId(o.conversation) }),
+    ...(due === undefined ? {} : { dueAt: due.toISOString() }),
+    ...(o.key === undefined ? {} : { idempotencyKey: o.key }),
+  };
+  const task = await client.post('taskboard', '/v1/tasks', body, taskView);
+  if (o.json) document(task);
+  else say(`Task ${task.id} is ${task.state}, due ${task.dueAt}, in conversation ${task.conversationId}.`);
+  return 0;
+}
+
+/** Opens a dead task again, or ends one that is not finished. */
+export async function commandTask(
+  client: Client,
+  command: 'retry' | 'cancel',
+  ref: string,
+  o: { json?: boolean },
+): Promise<number> {
+  const task = await client.post('taskboard', `/v1/tasks/${parseId(ref)}/${command}`, {}, taskView);
+  if (o.json) document(task);
+  else say(`Task ${task.id} is ${task.state}${command === 'retry' ? `, attempt ${task.attempt}` : ''}.`);
   return 0;
 }

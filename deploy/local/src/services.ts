@@ -36,6 +36,7 @@ export function servicePrograms(settings: Settings, home: Home, secrets: Secrets
     },
     policy: { HOLDPOINT_CONFIG: settings.config },
     staging: { POLICY_URL: policyUrl },
+    taskboard: { ENGINE_URL: `http://127.0.0.1:${ports.engine}` },
   };
   return SERVICES.map((name) => ({
     name,

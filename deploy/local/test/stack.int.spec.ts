@@ -60,6 +60,24 @@ test('the database of the demonstration is filled, and its logins do what they a
     await expect(as(role, 'SELECT 1', 'holdpoint')).rejects.toThrow('permission denied for database');
 });
 
+test('each service tells its metrics', async () => {
+  const eventing = ['consumer_lag', 'consumer_pending', 'outbox_unsent', 'outbox_age_seconds', 'dead_letters'];
+  const expected = {
+    engine: [...eventing, 'runs', 'executions'],
+    policy: [...eventing, 'policy_decisions_total'],
+    staging: [...eventing, 'approvals_pending', 'approvals_oldest_pending_age_seconds'],
+    taskboard: [...eventing, 'tasks'],
+    audit: ['audit_lag'],
+  };
+  for (const [service, names] of Object.entries(expected)) {
+    const text = await (await fetch(`${stack.urls[service as keyof typeof expected]}/metrics`)).text();
+    for (const name of names) expect(text).toContain(`# TYPE holdpoint_${name} `);
+  }
+  const staging = await (await fetch(`${stack.urls.staging}/metrics`)).text();
+  expect(staging).toMatch(/^holdpoint_approvals_pending 0$/m);
+  expect(staging).toMatch(/^holdpoint_approvals_oldest_pending_age_seconds 0$/m);
+});
+
 test('a second start on the same folder is refused', () => {
   const second = spawnSync(process.execPath, [program('main.js')], {
     env: { ...process.env, HOLDPOINT_HOME: home },

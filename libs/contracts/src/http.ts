@@ -4,6 +4,7 @@ import { decision } from './events/approval.js';
 import { runStatus, usage } from './events/run.js';
 import { name, sha256Hex, timestamp, token } from './ids.js';
 import { principal, source } from './principal.js';
+import { sealed } from './sealed.js';
 
 /** RFC 9457. `code` is stable; `detail` says what to do; `errors` names the fields of a malformed request. */
 export const problem = z.object({
@@ -186,6 +187,34 @@ export const taskView = z.object({
 });
 export type TaskView = z.infer<typeof taskView>;
 
+export const createTaskRequest = z.strictObject({
+  agent: name,
+  /** A person with one space need not name it; a service always does. */
+  space: token.optional(),
+  /** Absent: a conversation of its own begins. */
+  conversationId: token.optional(),
+  prompt: startRunRequest.shape.prompt,
+  /** Not offered before; absent: at once. */
+  dueAt: timestamp.optional(),
+  /** The same key from the same creator names the same task, however often it is sent. */
+  idempotencyKey: z.string().min(1).max(128).optional(),
+});
+export type CreateTaskRequest = z.infer<typeof createTaskRequest>;
+
+/** What the taskboard asks of the engine: open the conversation unless it is there, and seal the prompt for the task. */
+export const taskPromptRequest = z.strictObject({
+  taskId: token,
+  spaceId: token,
+  agent: name,
+  principal,
+  conversationId: token.optional(),
+  prompt: startRunRequest.shape.prompt,
+});
+export type TaskPromptRequest = z.infer<typeof taskPromptRequest>;
+
+export const taskPromptReply = z.object({ conversationId: token, prompt: sealed });
+export type TaskPromptReply = z.infer<typeof taskPromptReply>;
+
 // audit
 
 /** `staging` and `decision` entries are made for held calls; a held call has three entries (charter, section 8). */
@@ -234,6 +263,21 @@ export const receipt = z.object({
 });
 export type Receipt = z.infer<typeof receipt>;
 
+/** Outcomes of one action of one tool. */
+export const toolErrorRate = z.object({
+  /** When the hour or day began; null when everything was asked for in one. */
+  bucket: timestamp.nullable(),
+  tool: name,
+  action: name.nullable(),
+  calls: z.int(),
+  errors: z.int(),
+  denied: z.int(),
+  notFound: z.int(),
+  /** Errors among the calls that ran (`Ok` or `Error`); null when none did. */
+  rate: z.number().nullable(),
+});
+export type ToolErrorRate = z.infer<typeof toolErrorRate>;
+
 /** One event of a chain, its bytes taken from the stream. */
 export const chainEvent = z.object({
   seq: z.int(),
@@ -245,3 +289,28 @@ export const chainEvent = z.object({
 });
 export const chainView = z.object({ runId: token, events: z.array(chainEvent) });
 export type ChainView = z.infer<typeof chainView>;
+
+// every service that consumes
+
+export const deadLetterState = z.enum(['failing', 'recovered', 'dead', 'replayed']);
+
+/** A delivery that a service could not handle: metadata alone, `lastError` in the service's own words. */
+export const deadLetterView = z.object({
+  id: z.string(),
+  service: name,
+  consumer: z.string(),
+  seq: z.int(),
+  /** Type, space and entity as the subject names them; null when it is no subject of ours. */
+  type: z.string().nullable(),
+  spaceId: token.nullable(),
+  entityId: token.nullable(),
+  subject: z.string(),
+  attempts: z.int(),
+  lastError: z.string(),
+  state: deadLetterState,
+  /** False for a forged message: it carried the broker's own headers. */
+  replayable: z.boolean(),
+  since: timestamp,
+  changedAt: timestamp,
+});
+export type DeadLetterView = z.infer<typeof deadLetterView>;

@@ -1,13 +1,20 @@
 import { types } from 'node:util';
-import { InvalidEvent, printable } from '@holdpoint/contracts';
+import { type deadLetterState, InvalidEvent, printable } from '@holdpoint/contracts';
 import { Refusal, Unavailable } from '@holdpoint/runtime';
 import { JetStreamApiError } from '@nats-io/jetstream';
 import { sql } from 'kysely';
+import type { z } from 'zod';
 import { type AnyDatabase, type Delivery, Discard, RetryLater } from './event-context.js';
 import { Unpublishable } from './publisher.js';
 
 /** `failing`: still being tried. `recovered`: a later try succeeded. `dead`: given up. `replayed`: handled by hand since. */
-export type DeadLetterState = 'failing' | 'recovered' | 'dead' | 'replayed';
+export type DeadLetterState = z.infer<typeof deadLetterState>;
+
+/** Letters of these spaces and, when `unreadable`, those whose subject names no space. */
+export interface VisibleLetters {
+  spaces: string[];
+  unreadable: boolean;
+}
 
 export interface DeadLetter {
   id: number;
@@ -35,20 +42,38 @@ export interface Fault {
 
 const now = sql<Date>`clock_timestamp()`;
 
+/** The space that the subject names, as `readSubject` reads it; null when it names none. */
+const spaceOf = sql<
+  string | null
+>`substring(subject from '^[a-z-]+\\.[a-z-]+\\.([a-z0-9_-]{1,64})\\.[a-z0-9_-]{1,64}$')`;
+
+/** Type, space and entity of a subject of ours. It is the bus that vouches for it, not the body. */
+export function readSubject(subject: string): { type: string; spaceId: string; entityId: string } | null {
+  const [, type, spaceId, entityId] =
+    /^([a-z-]+\.[a-z-]+)\.([a-z0-9_-]{1,64})\.([a-z0-9_-]{1,64})$/.exec(subject) ?? [];
+  return type && spaceId && entityId ? { type, spaceId, entityId } : null;
+}
+
 export const deadLetters = {
   /** The newest first; by default those that were given up. */
   async list(
     db: AnyDatabase,
-    { states = ['dead'], limit = 100 }: { states?: DeadLetterState[]; limit?: number } = {},
+    {
+      states = ['dead'],
+      limit = 100,
+      before,
+      visible,
+    }: { states?: DeadLetterState[]; limit?: number; before?: number | undefined; visible?: VisibleLetters } = {},
   ): Promise<DeadLetter[]> {
-    const rows = await db
+    let found = db
       .selectFrom('dead_letters')
       .select(['id', 'consumer', 'stream_seq as streamSeq', 'subject', 'attempts', 'last_error as lastError'])
       .select(['state', 'replayable', 'created_at as createdAt', 'updated_at as updatedAt'])
-      .where('state', 'in', states)
-      .orderBy('id', 'desc')
-      .limit(limit)
-      .execute();
+      .where('state', 'in', states);
+    if (before !== undefined) found = found.where('id', '<', before);
+    if (visible)
+      found = found.where(sql<boolean>`coalesce(${spaceOf} = ANY(${visible.spaces}), ${visible.unreadable})`);
+    const rows = await found.orderBy('id', 'desc').limit(limit).execute();
     return rows.map((row) => ({ ...row, id: Number(row.id), streamSeq: Number(row.streamSeq) })) as DeadLetter[];
   },
 
@@ -75,6 +100,21 @@ export const deadLetters = {
   /** A letter that is dead at once. */
   async bury(db: AnyDatabase, delivery: Delivery, error: unknown, replayable = true): Promise<void> {
     await put(db, delivery, error, { limit: 1, replayable });
+  },
+
+  /** A replay by hand failed: the letter stays dead, with the new error. One that was replayed meanwhile stays so. */
+  async failAgain(
+    db: AnyDatabase,
+    { consumer, seq }: Pick<Delivery, 'consumer' | 'seq'>,
+    error: unknown,
+  ): Promise<void> {
+    await db
+      .updateTable('dead_letters')
+      .set({ last_error: explain(error), attempts: sql`attempts + 1`, updated_at: now })
+      .where('consumer', '=', consumer)
+      .where('stream_seq', '=', seq)
+      .where('state', '=', 'dead')
+      .execute();
   },
 
   async settle(

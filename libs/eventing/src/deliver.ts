@@ -61,8 +61,15 @@ export class Deliverer {
 
   /** Runs the handler once more, on a dead letter. @throws whatever hinders it; the letter stays dead then. */
   async replay(delivery: Delivery): Promise<void> {
-    await this.#handle(readEvent(delivery.bytes, delivery.subject), delivery);
+    try {
+      await this.#handle(readEvent(delivery.bytes, delivery.subject), delivery);
+    } catch (err) {
+      this.#log.warn(`${where(delivery)} failed again when replayed: ${explain(err)}`);
+      if (!isInfrastructureFault(err)) await deadLetters.failAgain(this.options.db, delivery, err);
+      throw err;
+    }
     await deadLetters.settle(this.options.db, delivery, 'replayed');
+    this.#log.log(`${where(delivery)} was replayed`);
   }
 
   async #handle(event: HoldpointEvent, delivery: Delivery): Promise<void> {

@@ -1,5 +1,5 @@
 import type { ServiceName } from '@holdpoint/contracts';
-import { type BaseConfig, DATABASE, registerHealth } from '@holdpoint/runtime';
+import { type BaseConfig, DATABASE, registerGauge, registerHealth, TableGauges } from '@holdpoint/runtime';
 import {
   type DynamicModule,
   Inject,
@@ -9,6 +9,7 @@ import {
   type Provider,
 } from '@nestjs/common';
 import { Bus, connectBus } from './bus.js';
+import { DeadLettersController, SERVICE } from './dead-letters.controller.js';
 import type { AnyDatabase } from './event-context.js';
 import { FactWaiter } from './fact-waiter.js';
 import { JetStreamServer, type JetStreamServerOptions } from './jetstream-server.js';
@@ -22,10 +23,36 @@ export interface EventingOptions
   config: Pick<BaseConfig, 'DATABASE_URL' | 'NATS_URL' | 'NATS_USER' | 'NATS_PASSWORD'>;
 }
 
+const tableGauges = TableGauges.of(
+  {
+    name: 'holdpoint_outbox_unsent',
+    help: 'Committed events that are not in the stream yet',
+    query: 'SELECT count(*) AS value FROM outbox WHERE sent_at IS NULL AND failed IS NULL',
+  },
+  {
+    name: 'holdpoint_outbox_age_seconds',
+    help: 'Age of the oldest committed event that is not in the stream yet',
+    query: `SELECT coalesce(extract(epoch FROM clock_timestamp() - min(created_at)), 0)::float8 AS value
+      FROM outbox WHERE sent_at IS NULL AND failed IS NULL`,
+  },
+  {
+    name: 'holdpoint_outbox_failed',
+    help: 'Committed events that can never be published; a person has to look',
+    query: 'SELECT count(*) AS value FROM outbox WHERE failed IS NOT NULL',
+  },
+  {
+    name: 'holdpoint_dead_letters',
+    help: 'Deliveries that could not be handled, by state',
+    labels: ['state'],
+    query: 'SELECT state, count(*) AS value FROM dead_letters GROUP BY state',
+  },
+);
+
 const PROVIDED = [Bus, StreamReader, EventPublisher, FactWaiter, Outbox, OutboxRelay, JetStreamServer];
 
 /**
- * Everything of this package for a service, to be injected by class. Needs runtime's `DATABASE`. Runs the relay from
+ * Everything of this package for a service, to be injected by class, and the routes under `/v1/dead-letters`. Needs
+ * runtime's `DATABASE`. Runs the relay from
  * bootstrap to shutdown and reports bus, relay and consumers to readiness. Handlers run once the service starts the
  * transport: `startService({ …, strategy: (app) => app.get(JetStreamServer) })`.
  */
@@ -41,7 +68,14 @@ export class EventingModule implements OnApplicationBootstrap, OnApplicationShut
   ) {}
 
   static forRoot(options: EventingOptions): DynamicModule {
-    return { module: EventingModule, global: true, providers: providers(options), exports: PROVIDED };
+    return {
+      module: EventingModule,
+      global: true,
+      imports: [tableGauges],
+      controllers: [DeadLettersController],
+      providers: [...providers(options), { provide: SERVICE, useValue: options.service }],
+      exports: PROVIDED,
+    };
   }
 
   onApplicationBootstrap(): void {
@@ -50,6 +84,19 @@ export class EventingModule implements OnApplicationBootstrap, OnApplicationShut
       registerHealth('bus', () => this.bus.nc.rtt().then(() => undefined)),
       registerHealth('outbox', () => this.relay.check()),
       registerHealth('consumers', async () => this.server.check()),
+      registerGauge(
+        'holdpoint_consumer_lag',
+        'Events that a consumer has not been handed yet',
+        ['consumer'],
+        async () => (await this.server.backlog()).map(({ consumer, lag }) => ({ labels: { consumer }, value: lag })),
+      ),
+      registerGauge(
+        'holdpoint_consumer_pending',
+        'Events that a consumer was handed and has not acknowledged',
+        ['consumer'],
+        async () =>
+          (await this.server.backlog()).map(({ consumer, pending }) => ({ labels: { consumer }, value: pending })),
+      ),
     );
   }
 

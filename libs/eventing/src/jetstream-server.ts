@@ -1,4 +1,4 @@
-import { consumerName, type ServiceName, topology } from '@holdpoint/contracts';
+import { consumerName, type ServiceName, STREAM, topology } from '@holdpoint/contracts';
 import { Refusal } from '@holdpoint/runtime';
 import { type CustomTransportStrategy, type MessageHandler, Server } from '@nestjs/microservices';
 import { lastValueFrom } from 'rxjs';
@@ -58,6 +58,17 @@ export class JetStreamServer extends Server implements CustomTransportStrategy {
   check(): void {
     const idle = this.#loops.filter((loop) => !loop.consuming).map((loop) => loop.consumer);
     if (idle.length > 0) throw new Error(`not being consumed: ${idle.join(', ')}`);
+  }
+
+  /** What each consumer has before it: `lag` not handed out yet, `pending` handed out and not acknowledged. */
+  backlog(): Promise<{ consumer: string; lag: number; pending: number }[]> {
+    const { bus } = this.options;
+    return Promise.all(
+      this.#loops.map(async ({ consumer }) => {
+        const info = await bus.request(async () => (await bus.js.consumers.get(STREAM, consumer)).info());
+        return { consumer, lag: info.num_pending, pending: info.num_ack_pending };
+      }),
+    );
   }
 
   /**

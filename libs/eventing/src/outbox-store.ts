@@ -1,9 +1,12 @@
+import type { Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import type { Outgoing } from './publisher.js';
 
 /** An event is first looked for in the stream when its row is older than this: half of the stream's duplicate window. */
 const MAY_BE_FORGOTTEN = '60 seconds';
-const QUERY_TIMEOUT_MS = 30_000;
+const QUERY_TIMEOUT_MS = 10_000;
+const FAREWELL_MS = 1_000;
 
 export interface Row extends Outgoing {
   rowId: string;
@@ -52,8 +55,15 @@ export class OutboxStore {
     return this.#lost;
   }
 
+  /** A server that is silent does not answer to a farewell either. */
   async close(): Promise<void> {
-    await this.client.end().catch(() => undefined);
+    const late = new AbortController();
+    await Promise.race([
+      this.client.end().catch(() => undefined),
+      delay(FAREWELL_MS, undefined, { signal: late.signal }).catch(() => undefined),
+    ]);
+    late.abort();
+    (this.client as unknown as { connection: { stream: Socket } }).connection.stream.destroy();
   }
 
   /** True for one session in the cluster at a time, which then hears the pokes of the others. */

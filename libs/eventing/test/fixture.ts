@@ -169,6 +169,14 @@ export class Cable {
     this.#port = (server.address() as { port: number }).port;
   }
 
+  /** Connections that are there swallow everything and say nothing, as after a failover; new ones work. */
+  mute(): void {
+    for (const socket of this.#sockets) {
+      socket.unpipe();
+      socket.resume();
+    }
+  }
+
   /** Connections break, new ones are refused. */
   async down(): Promise<void> {
     const closed = new Promise((resolve) => this.#server?.close(resolve));

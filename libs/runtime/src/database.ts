@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { type DynamicModule, Inject, Logger, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { Kysely, PostgresDialect, sql } from 'kysely';
 import pg from 'pg';
@@ -15,6 +16,21 @@ export const DATABASE: unique symbol = Symbol('holdpoint.database');
 
 const INT8 = 20;
 
+/** A query that gets no answer says that its connection is dead; kept, the next query on it would wait in vain as well. */
+class ImpatientClient extends pg.Client {
+  // biome-ignore lint/suspicious/noExplicitAny: one implementation behind many overloads
+  override query(...args: any[]): any {
+    // biome-ignore lint/suspicious/noExplicitAny: as above
+    const answer = (super.query as any)(...args);
+    if (answer instanceof Promise)
+      answer.catch((err: Error) => {
+        if (err.message === 'Query read timeout')
+          (this as unknown as { connection: { stream: Socket } }).connection.stream.destroy();
+      });
+    return answer;
+  }
+}
+
 function readInt8(text: string): number {
   const value = Number(text);
   if (!Number.isSafeInteger(value))
@@ -24,8 +40,8 @@ function readInt8(text: string): number {
 
 /**
  * A pool on the service's own role. Nothing is connected until the first query. `bigint` arrives as a number and a
- * value that does not fit one is an error. The server ends a statement after 30 s, and a transaction that lies idle for
- * 60 s, so that a frozen service gives its locks back.
+ * value that does not fit one is an error. The server ends a statement after 10 s, and a transaction that lies idle for
+ * 60 s, so that a frozen service gives its locks back. A connection that says nothing for 12 s is given up with its query.
  */
 export function openDatabase<T>(url: string, options: DatabaseOptions = {}): Kysely<T> {
   const log = new Logger('Database');
@@ -36,7 +52,9 @@ export function openDatabase<T>(url: string, options: DatabaseOptions = {}): Kys
     connectionTimeoutMillis: 5_000,
     idleTimeoutMillis: 30_000,
     keepAlive: true,
-    statement_timeout: 30_000,
+    statement_timeout: 10_000,
+    query_timeout: 12_000,
+    Client: ImpatientClient,
     idle_in_transaction_session_timeout: 60_000,
     types: {
       getTypeParser: ((oid: number, format?: 'text' | 'binary') =>

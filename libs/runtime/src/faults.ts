@@ -51,6 +51,7 @@ const clientMessages = new Set([
   'Client was closed and is not queryable',
   'timeout exceeded when trying to connect',
   'timeout expired',
+  'Query read timeout',
 ]);
 
 /**

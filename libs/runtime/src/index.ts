@@ -16,6 +16,7 @@ export {
   type SealTarget,
 } from './keyring/keyring.js';
 export { MasterKey } from './keyring/master-key.js';
+export { counter, registerGauge, type Sample, type TableGauge, TableGauges } from './metrics.js';
 export { type FieldError, Refusal, type RefusalKind, type RefusalOptions } from './refusal.js';
 export { type ServiceClient, type ServiceClientOptions, serviceClient } from './service-client.js';
 export { createService, type ServiceOptions, type Transport } from './start/create-service.js';

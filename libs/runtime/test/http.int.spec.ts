@@ -173,7 +173,7 @@ describe('identity', () => {
     expect((await problemOf('/v1/any-service')).status).toBe(403);
   });
   test('only health is public', async () => {
-    expect(await unguardedRoutes(app)).toEqual(['GET /healthz', 'GET /readyz']);
+    expect(await unguardedRoutes(app)).toEqual(['GET /healthz', 'GET /metrics', 'GET /readyz']);
   });
 });
 

@@ -7,7 +7,7 @@ import {
   OutboxRelay,
   StreamReader,
 } from '@holdpoint/eventing';
-import { DATABASE, DatabaseModule, Keyring, MasterKey, serviceClient } from '@holdpoint/runtime';
+import { DATABASE, DatabaseModule, Keyring, MasterKey, serviceClient, TableGauges } from '@holdpoint/runtime';
 import { type DynamicModule, type FactoryProvider, Module, type Type } from '@nestjs/common';
 import { AGENTS } from './agents.js';
 import { type EngineConfig, loadAgents } from './config.js';
@@ -25,6 +25,7 @@ import { ProposedAnew } from './gate/proposed-anew.js';
 import { Settlement } from './gate/settlement.js';
 import { DoubtsController } from './http/doubts.controller.js';
 import { RunsController } from './http/runs.controller.js';
+import { TaskPromptsController } from './http/task-prompts.controller.js';
 import { agentModels } from './models/agent-model.js';
 import { Player } from './run/play.js';
 import { Recovery } from './run/recovery.js';
@@ -81,8 +82,29 @@ export class AgentEngineModule {
       imports: [
         DatabaseModule.forRoot(config.DATABASE_URL, { max: config.DATABASE_POOL_MAX, applicationName: 'agent-engine' }),
         EventingModule.forRoot({ service: 'agent-engine', config }),
+        TableGauges.of(
+          {
+            name: 'holdpoint_runs',
+            help: 'Runs by status',
+            labels: ['status'],
+            query: 'SELECT state AS status, count(*) AS value FROM runs GROUP BY state',
+          },
+          {
+            name: 'holdpoint_executions',
+            help: 'Claimed calls by state',
+            labels: ['state'],
+            query: 'SELECT state, count(*) AS value FROM executions GROUP BY state',
+          },
+        ),
       ],
-      controllers: [OnApprovalDecided, OnTaskReady, OnTaskCancelled, RunsController, DoubtsController],
+      controllers: [
+        OnApprovalDecided,
+        OnTaskReady,
+        OnTaskCancelled,
+        RunsController,
+        DoubtsController,
+        TaskPromptsController,
+      ],
       providers: [
         { provide: ENGINE, useValue: `engine-${newId()}` },
         { provide: AGENTS, useValue: agents },

@@ -61,7 +61,7 @@ export async function startEngine(options: EngineOptions) {
             tokenSha256: createHash('sha256').update(token).digest('hex'),
           },
         ],
-        services: [],
+        services: [{ id: 'taskboard', tokenSha256: createHash('sha256').update(`taskboard-${token}`).digest('hex') }],
       }),
       { mode: 0o600 },
     ),
@@ -119,10 +119,13 @@ export async function startEngine(options: EngineOptions) {
   const publisherOf = (of: Bus) => new EventPublisher(of, new StreamReader(of));
   const reader = new StreamReader(asStaging);
   const db = openDatabase<Database>(database.url('agent-engine'), { max: 2 });
-  const ask = async (method: string, path: string, body?: unknown) => {
+  const ask = async (method: string, path: string, body?: unknown, who: 'ada' | 'taskboard' = 'ada') => {
     const response = await fetch(new URL(path, url), {
       method,
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      headers: {
+        authorization: `Bearer ${who === 'ada' ? '' : 'taskboard-'}${token}`,
+        'content-type': 'application/json',
+      },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     return { status: response.status, body: (await response.json()) as Record<string, unknown> };

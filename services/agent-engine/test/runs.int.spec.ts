@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { createServer, type Server } from 'node:net';
+import { taskPromptReply } from '@holdpoint/contracts';
 import { newEvent, newId } from '@holdpoint/eventing';
 import { eventually } from '@holdpoint/testing';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -118,6 +119,47 @@ describe('runs and unknown ends', () => {
       return found.length >= 2 && found.every((r) => r.state === 'ok') ? found : undefined;
     });
     expect(rows.map((r) => r.attempt).sort()).toEqual([1, 2]);
+  });
+
+  it('offered → accepted → running → done: a prompt of a person, sealed here for the taskboard, in a new conversation', async () => {
+    const taskId = newId();
+    const asked = {
+      taskId,
+      spaceId: 'acme',
+      agent: 'helper',
+      principal: { kind: 'person' as const, id: 'ada' },
+      prompt: 'hello',
+    };
+    const seal = (body: object, who: 'ada' | 'taskboard' = 'taskboard') =>
+      engine.ask('POST', '/internal/task-prompts', body, who);
+    const answers = await Promise.all([seal(asked), seal(asked)]);
+    expect(answers.map((a) => a.status)).toEqual([200, 200]);
+    const { conversationId, prompt } = taskPromptReply.parse(answers[0]?.body);
+    expect(conversationId).toBe(taskId);
+    expect((await seal(asked, 'ada')).status).toBe(403);
+    expect((await seal({ ...asked, agent: 'nobody' })).status).toBe(404);
+    expect((await seal({ ...asked, spaceId: 'other' })).status).toBe(404);
+    expect((await seal({ ...asked, conversationId: 'not-there' })).status).toBe(404);
+
+    const { agent, principal } = asked;
+    await engine.as.taskboard.publish(
+      newEvent('task.ready', {
+        spaceId: 'acme',
+        entityId: taskId,
+        data: {
+          attempt: 1,
+          leaseUntil: new Date(Date.now() + 60_000).toISOString(),
+          work: { conversationId, agent, principal, prompt },
+        },
+      }),
+    );
+    const [run] = await eventually(async () => {
+      const rows = await runsOf(taskId);
+      return rows[0]?.state === 'ok' ? rows : undefined;
+    });
+    expect(run).toMatchObject({ conversation_id: taskId, source: 'task', attempt: 1 });
+    const { body } = await engine.ask('GET', `/v1/conversations/${conversationId}`);
+    expect(body['turns']).toMatchObject([{ role: 'user', text: 'hello' }, { role: 'assistant' }]);
   });
 
   it('accepted: a run waits while its conversation is busy', async () => {

@@ -1,24 +1,42 @@
 import { Bus, connectBus } from '@holdpoint/eventing';
-import { DATABASE, DatabaseModule, Keyring, MasterKey } from '@holdpoint/runtime';
-import { type DynamicModule, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { DATABASE, DatabaseModule, Keyring, MasterKey, registerGauge } from '@holdpoint/runtime';
+import { type DynamicModule, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
 import type { Kysely } from 'kysely';
 import { type AuditConfig, CONFIG } from './config.js';
 import { OnEveryEvent } from './consumers/on-every-event.js';
 import { ChainsController } from './http/chains.controller.js';
 import { EntriesController } from './http/entries.controller.js';
+import { ErrorRatesController } from './http/error-rates.controller.js';
 import { PositionController } from './http/position.controller.js';
 import { ReceiptsController } from './http/receipts.controller.js';
 import { Content } from './log/content.js';
 import { Stream } from './log/stream.js';
 import { AuditLog } from './store/audit-log.js';
 import { EventLog } from './store/event-log.js';
+import { positionOf } from './store/position.js';
 import { RunReceipts } from './store/run-receipts.js';
 import type { Database } from './store/schema.js';
 
 /** The service publishes nothing and has no outbox, so it needs the bus alone. */
 @Module({})
 export class AuditModule implements OnApplicationShutdown {
-  constructor(private readonly bus: Bus) {}
+  readonly #unregister: () => void;
+
+  constructor(
+    private readonly bus: Bus,
+    @Inject(DATABASE) db: Kysely<Database>,
+    stream: Stream,
+  ) {
+    this.#unregister = registerGauge(
+      'holdpoint_audit_lag',
+      'Events of the stream that are not logged yet',
+      [],
+      async () => {
+        const logged = (await positionOf(db))?.lastSeq ?? 0;
+        return [{ value: Math.max(0, (await stream.state()).lastSeq - logged) }];
+      },
+    );
+  }
 
   static forRoot(config: AuditConfig): DynamicModule {
     const database = { max: config.DATABASE_POOL_MAX, applicationName: 'audit' };
@@ -30,7 +48,7 @@ export class AuditModule implements OnApplicationShutdown {
     return {
       module: AuditModule,
       imports: [DatabaseModule.forRoot(config.DATABASE_URL, database)],
-      controllers: [EntriesController, ReceiptsController, ChainsController, PositionController],
+      controllers: [EntriesController, ReceiptsController, ChainsController, PositionController, ErrorRatesController],
       providers: [
         { provide: CONFIG, useValue: config },
         {
@@ -58,6 +76,7 @@ export class AuditModule implements OnApplicationShutdown {
   }
 
   onApplicationShutdown(): Promise<void> {
+    this.#unregister();
     return this.bus.close();
   }
 }

@@ -1,4 +1,4 @@
-import { auditEntry, page, receipt } from '@holdpoint/contracts';
+import { auditEntry, page, receipt, type ToolErrorRate } from '@holdpoint/contracts';
 import { newId } from '@holdpoint/eventing';
 import { unguardedRoutes } from '@holdpoint/runtime';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -244,6 +244,47 @@ describe('GET /v1/audit/entries', () => {
   });
 });
 
+describe('GET /v1/audit/tools/error-rates', () => {
+  const rates = async (query: string, who?: string) =>
+    (await world.get(`/v1/audit/tools/error-rates?${query}`, who)).body['items'] as ToolErrorRate[];
+
+  it('counts outcomes by tool and action: errors among the calls that ran, refusals beside them', async () => {
+    const runs = (tool: string, action: string | null, statuses: ('Ok' | 'Error' | 'Denied' | 'NotFound')[]) =>
+      statuses.map((status) => make({ ref: { tool, action } }).executed({ status }));
+    await world.publish(
+      ...runs('Rates', 'one', ['Ok', 'Ok', 'Ok', 'Error', 'Denied']),
+      ...runs('Rates', 'two', ['Denied', 'NotFound']),
+      ...runs('Rates', null, ['Error']),
+    );
+    await world.logged();
+    const mine = (await rates(`space=${SPACE}`)).filter((r) => r.tool === 'Rates');
+    expect(mine).toEqual([
+      { bucket: null, tool: 'Rates', action: 'one', calls: 5, errors: 1, denied: 1, notFound: 0, rate: 0.25 },
+      { bucket: null, tool: 'Rates', action: 'two', calls: 2, errors: 0, denied: 1, notFound: 1, rate: null },
+      { bucket: null, tool: 'Rates', action: null, calls: 1, errors: 1, denied: 0, notFound: 0, rate: 1 },
+    ]);
+  });
+
+  it('by hour or day, within a time', async () => {
+    const all = (await rates('bucket=hour')).filter((r) => r.tool === 'Rates');
+    expect(all.every((r) => r.bucket?.endsWith(':00:00.000Z'))).toBe(true);
+    expect(all.reduce((sum, r) => sum + r.calls, 0)).toBe(8);
+    const before = new Date(Date.now() - 3_600_000).toISOString();
+    expect((await rates(`bucket=day&to=${before}`)).filter((r) => r.tool === 'Rates')).toEqual([]);
+  });
+
+  it('is for members, and of a size that can be read', async () => {
+    expect(await rates('', 'eve')).toEqual([]);
+    expect((await world.get(`/v1/audit/tools/error-rates?space=${SPACE}`, 'eve')).status).toBe(404);
+    const wide = 'bucket=hour&from=2020-01-01T00:00:00Z';
+    expect(await world.get(`/v1/audit/tools/error-rates?${wide}`)).toMatchObject({
+      status: 400,
+      body: { errors: [{ field: 'from' }] },
+    });
+    expect((await world.get('/v1/audit/tools/error-rates?bucket=minute')).status).toBe(400);
+  });
+});
+
 describe('receipts', () => {
   it('one a run, with its task; the first counts', async () => {
     const runId = newId();
@@ -276,12 +317,17 @@ describe('receipts', () => {
       steps: 6,
       usage: { promptTokens: 300, completionTokens: 60, cachedTokens: 30 },
       cost: { amount: '1.0', known: true },
+      unknownCosts: 0,
       durationMs: 15,
     });
     await world.publish(runEvents(newId(), { taskId: 'wake-sum', cost: { amount: '99', known: false } }).completed);
     await world.logged();
     const after = await world.get('/v1/audit/receipts?task=wake-sum');
-    expect(after.body['totals']).toMatchObject({ receipts: 4, cost: { amount: '1.0', known: false } });
+    expect(after.body['totals']).toMatchObject({
+      receipts: 4,
+      cost: { amount: '1.0', known: false },
+      unknownCosts: 1,
+    });
   });
   it('404 for a run without one, and for a stranger', async () => {
     const runId = newId();
@@ -294,8 +340,13 @@ describe('receipts', () => {
   });
 });
 
+it('metrics tell how far the log is behind', async () => {
+  const text = await (await fetch(`${await app.getUrl()}/metrics`)).text();
+  expect(text).toMatch(/^holdpoint_audit_lag \d+$/m);
+});
+
 it('no route without a guard', async () => {
-  expect(await unguardedRoutes(app)).toEqual(['GET /healthz', 'GET /readyz']);
+  expect(await unguardedRoutes(app)).toEqual(['GET /healthz', 'GET /metrics', 'GET /readyz']);
 });
 
 it('a service’s token reads no audit', async () => {

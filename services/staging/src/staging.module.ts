@@ -1,5 +1,5 @@
 import { EventingModule, Outbox, OutboxRelay } from '@holdpoint/eventing';
-import { DATABASE, DatabaseModule, Keyring, MasterKey, serviceClient } from '@holdpoint/runtime';
+import { DATABASE, DatabaseModule, Keyring, MasterKey, serviceClient, TableGauges } from '@holdpoint/runtime';
 import { type DynamicModule, Module } from '@nestjs/common';
 import type { Kysely } from 'kysely';
 import { Closer } from './closer.js';
@@ -34,6 +34,19 @@ export class StagingModule {
       imports: [
         DatabaseModule.forRoot(config.DATABASE_URL, { max: config.DATABASE_POOL_MAX, applicationName: 'staging' }),
         EventingModule.forRoot({ service: 'staging', config }),
+        TableGauges.of(
+          {
+            name: 'holdpoint_approvals_pending',
+            help: 'Calls that wait for a person',
+            query: "SELECT count(*) AS value FROM frozen_calls WHERE status = 'pending'",
+          },
+          {
+            name: 'holdpoint_approvals_oldest_pending_age_seconds',
+            help: 'How long the oldest of them has waited',
+            query: `SELECT coalesce(extract(epoch FROM clock_timestamp() - min(staged_at)), 0)::float8 AS value
+              FROM frozen_calls WHERE status = 'pending'`,
+          },
+        ),
       ],
       controllers: [OnPolicyDecided, OnToolStarted, OnToolExecuted, OnToolInDoubt, ApprovalsController],
       providers: [

@@ -40,6 +40,15 @@ export class Board {
     if (await this.tasks.insert(tx, created(event))) await this.outbox.add(tx, event);
   }
 
+  /** Work that a person or a service asks for. @returns undefined when there is a task of this id already */
+  async order(tx: Tx, id: string, spaceId: string, data: EventData<'task.created'>): Promise<Task | undefined> {
+    const event = newEvent('task.created', { spaceId, entityId: id, data });
+    const task = created(event);
+    if (!(await this.tasks.insert(tx, task))) return undefined;
+    await this.outbox.add(tx, event);
+    return task;
+  }
+
   /** A run of a task is queued or has begun. */
   async follow(tx: Tx, run: HoldpointEvent<'run.queued' | 'run.started'>): Promise<void> {
     const { task } = await this.#lock(tx, run.data.taskId);

@@ -6,6 +6,7 @@ const milliseconds = (fallback: number, atLeast: number, what: string) =>
 
 /** Every setting of the service is an environment variable; durations are milliseconds. */
 export const taskboardConfig = baseConfig.extend({
+  ENGINE_URL: z.url({ protocol: /^https?$/ }).describe('the http:// URL of the agent-engine'),
   /** How long an offer stands before it lapses (charter, section 7). */
   TASK_LEASE_MS: milliseconds(60_000, 100, 'how long an offer stands,'),
   /** How often due tasks are looked for; a new one is offered at once. */

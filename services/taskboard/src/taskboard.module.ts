@@ -1,5 +1,5 @@
 import { EventingModule } from '@holdpoint/eventing';
-import { DATABASE, DatabaseModule } from '@holdpoint/runtime';
+import { DATABASE, DatabaseModule, serviceClient, TableGauges } from '@holdpoint/runtime';
 import { type DynamicModule, Module } from '@nestjs/common';
 import type { Kysely } from 'kysely';
 import { Board } from './board.js';
@@ -14,6 +14,9 @@ import { Scanner } from './scanner.js';
 import { Approvals } from './store/approvals.js';
 import type { Database } from './store/schema.js';
 import { Tasks } from './store/tasks.js';
+import { TaskPrompts } from './task-prompts.js';
+
+const ENGINE_TIMEOUT_MS = 5_000;
 
 @Module({})
 export class TaskboardModule {
@@ -29,9 +32,27 @@ export class TaskboardModule {
       imports: [
         DatabaseModule.forRoot(config.DATABASE_URL, database),
         EventingModule.forRoot({ service: 'taskboard', config }),
+        TableGauges.of({
+          name: 'holdpoint_tasks',
+          help: 'Tasks by state',
+          labels: ['state'],
+          query: 'SELECT state, count(*) AS value FROM tasks GROUP BY state',
+        }),
       ],
       controllers: [OnToolExecuted, OnApprovalDecided, OnRunQueued, OnRunStarted, OnRunCompleted, TasksController],
-      providers: [{ provide: CONFIG, useValue: config }, store(Tasks), store(Approvals), Board, Scanner],
+      providers: [
+        { provide: CONFIG, useValue: config },
+        store(Tasks),
+        store(Approvals),
+        Board,
+        Scanner,
+        prompts(config),
+      ],
     };
   }
 }
+
+const prompts = ({ ENGINE_URL: baseUrl, HOLDPOINT_SERVICE_TOKEN: token }: TaskboardConfig) => ({
+  provide: TaskPrompts,
+  useFactory: () => new TaskPrompts(serviceClient({ baseUrl, token, timeoutMs: ENGINE_TIMEOUT_MS })),
+});

@@ -1,6 +1,9 @@
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import {
   type CallRef,
   type EventData,
@@ -9,6 +12,8 @@ import {
   type RunStatus,
   type ServiceName,
   STREAM,
+  type TaskPromptRequest,
+  taskPromptRequest,
 } from '@holdpoint/contracts';
 import {
   API_PREFIX,
@@ -58,8 +63,34 @@ const people = {
     { id: 'max', name: 'Max', spaces: { [SPACE]: 'member' }, tokenSha256: sha256Hex(tokenOf('max')) },
     { id: 'eve', name: 'Eve', spaces: { other: 'owner' }, tokenSha256: sha256Hex(tokenOf('eve')) },
   ],
-  services: [],
+  services: [{ id: 'policy', tokenSha256: sha256Hex(tokenOf('policy')) }],
 };
+
+/** The engine as far as the board asks it: knows the agent `writer` and the conversation `conversation-1`. */
+async function fakeEngine(): Promise<{ url: string; asked: TaskPromptRequest[]; close: () => Promise<unknown> }> {
+  const asked: TaskPromptRequest[] = [];
+  const server = createServer(async (request, response) => {
+    const body = taskPromptRequest.parse(JSON.parse(await text(request)));
+    asked.push(body);
+    const known = body.agent === 'writer' && [undefined, 'conversation-1'].includes(body.conversationId);
+    const code = 'engine.conversation-not-found';
+    const answer = known
+      ? { conversationId: body.conversationId ?? body.taskId, prompt: box(body.prompt) }
+      : { type: 'about:blank', title: 'Not found', status: 404, code, detail: 'There is none.' };
+    response.writeHead(known ? 200 : 404, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+  });
+  await new Promise<void>((up) => server.listen(0, '127.0.0.1', up));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    url,
+    asked,
+    close: () =>
+      new Promise((done) => {
+        server.close(done);
+        server.closeAllConnections();
+      }),
+  };
+}
 
 export interface Answer {
   status: number;
@@ -78,6 +109,7 @@ export class World {
     readonly db: Kysely<Database>,
     private readonly env: NodeJS.ProcessEnv,
     private readonly hub: Bus,
+    readonly engine: Awaited<ReturnType<typeof fakeEngine>>,
   ) {}
 
   static async open(settings: NodeJS.ProcessEnv = {}): Promise<World> {
@@ -87,12 +119,14 @@ export class World {
     await writeFile(identityFile, JSON.stringify(people));
     await chmod(identityFile, 0o600);
     const { user, pass } = bus.credentials('taskboard');
+    const engine = await fakeEngine();
     const env = {
       DATABASE_URL: database.url('taskboard'),
       NATS_URL: bus.url,
       NATS_USER: user,
       NATS_PASSWORD: pass,
       PORT: '0',
+      ENGINE_URL: engine.url,
       HOLDPOINT_IDENTITY_FILE: identityFile,
       HOLDPOINT_SERVICE_TOKEN: tokenOf('taskboard'),
       LOG_LEVEL: 'fatal',
@@ -102,8 +136,9 @@ export class World {
     };
     const hub = await connectBus({ servers: bus.url, ...bus.credentials('hub'), name: 'hub', apiPrefix: '$JS.API' });
     const db = openDatabase<Database>(`${database.url('superuser')}?options=-csearch_path%3Dtaskboard`);
-    const world = new World(bus, db, env, hub);
+    const world = new World(bus, db, env, hub, engine);
     world.#closers.push(
+      () => engine.close(),
       () => rm(dir, { recursive: true }),
       () => bus.stop(),
       () => database.drop(),
@@ -168,14 +203,18 @@ export class World {
     return this.#ask('GET', path, person);
   }
 
-  post(path: string, person = 'ann'): Promise<Answer> {
-    return this.#ask('POST', path, person);
+  post(path: string, person = 'ann', body?: object): Promise<Answer> {
+    return this.#ask('POST', path, person, body);
   }
 
-  async #ask(method: string, path: string, person: string): Promise<Answer> {
+  async #ask(method: string, path: string, person: string, body?: object): Promise<Answer> {
     const answer = await fetch(`${this.url}${path}`, {
       method,
-      headers: { authorization: `Bearer ${tokenOf(person)}` },
+      headers: {
+        authorization: `Bearer ${tokenOf(person)}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     return { status: answer.status, body: (await answer.json()) as Answer['body'] };
   }

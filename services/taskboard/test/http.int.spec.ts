@@ -102,8 +102,88 @@ describe('POST retry and cancel', () => {
   });
 });
 
+describe('POST /v1/tasks', () => {
+  const order = { agent: 'writer', prompt: 'Write the report.' };
+
+  it('– → task.created → open: by a member, in a conversation of its own, the prompt sealed', async () => {
+    const dueAt = '2126-01-01T00:00:00.000Z';
+    const answer = await world.post('/v1/tasks', 'max', { ...order, dueAt });
+    expect(answer.status).toBe(201);
+    const task = taskView.parse(answer.body);
+    expect(task).toMatchObject({ kind: 'prompt', spaceId: SPACE, state: 'open', callId: null, dueAt });
+    expect(task.conversationId).toBe(task.id);
+    const [event] = await eventually(async () => {
+      const found = await world.events('task.created', task.id);
+      return found.length > 0 ? found : undefined;
+    });
+    expect(event?.data.createdBy).toEqual({ kind: 'person', id: 'max' });
+    const row = await world.task(task.id);
+    for (const kept of [JSON.stringify(event), JSON.stringify(row)]) expect(kept).not.toContain(order.prompt);
+    expect(world.engine.asked.at(-1)).toMatchObject({ taskId: task.id, spaceId: SPACE, prompt: order.prompt });
+  });
+
+  it('open → task.ready: offered at once when no time is named, in the conversation that was named', async () => {
+    const { body } = await world.post('/v1/tasks', 'max', { ...order, conversationId: 'conversation-1' });
+    const [ready] = await eventually(async () => {
+      const found = await world.events('task.ready', body['id'] as string);
+      return found.length > 0 ? found : undefined;
+    });
+    expect(ready?.data.work).toMatchObject({ conversationId: 'conversation-1', agent: 'writer' });
+    expect(ready?.data.work.prompt).toBeDefined();
+  });
+
+  it('– → task.created → open: by a service, which names the space', async () => {
+    expect(await world.post('/v1/tasks', 'policy', order)).toMatchObject({
+      status: 400,
+      body: { errors: [{ field: 'space' }] },
+    });
+    const { status, body } = await world.post('/v1/tasks', 'policy', { ...order, space: SPACE });
+    expect(status).toBe(201);
+    const row = await world.task(body['id'] as string);
+    expect(row).toMatchObject({ created_by_kind: 'service', created_by_id: 'policy' });
+  });
+
+  it('one task a key and creator, however often and however fast it is sent', async () => {
+    const keyed = { ...order, idempotencyKey: 'report-7' };
+    const answers = await Promise.all(Array.from({ length: 8 }, () => world.post('/v1/tasks', 'max', keyed)));
+    expect(answers.map((a) => a.status).sort()).toEqual([200, 200, 200, 200, 200, 200, 200, 201]);
+    expect(new Set(answers.map((a) => a.body['id'])).size).toBe(1);
+    const other = await world.post('/v1/tasks', 'ann', keyed);
+    expect(other.status).toBe(201);
+    const reused = { ...keyed, conversationId: 'conversation-1' };
+    expect(await world.post('/v1/tasks', 'max', reused)).toMatchObject({
+      status: 409,
+      body: { code: 'taskboard.key-used' },
+    });
+  });
+
+  it('refused: no such agent or conversation, a space of others, nothing to do', async () => {
+    expect((await world.post('/v1/tasks', 'max', { ...order, agent: 'nobody' })).status).toBe(404);
+    expect((await world.post('/v1/tasks', 'max', { ...order, conversationId: 'another' })).status).toBe(404);
+    expect((await world.post('/v1/tasks', 'eve', { ...order, space: SPACE })).status).toBe(404);
+    expect(await world.post('/v1/tasks', 'max', { agent: 'writer', prompt: '' })).toMatchObject({
+      status: 400,
+      body: { errors: [{ field: 'prompt' }] },
+    });
+  });
+});
+
+it('metrics count tasks by state, and name none', async () => {
+  const text = await (await fetch(`${world.url}/metrics`)).text();
+  expect(text).toMatch(/^holdpoint_tasks\{state="[a-z]+"\} \d+$/m);
+  expect(text).not.toContain(SPACE);
+});
+
 it('no route without a guard', async () => {
-  expect(await unguardedRoutes(world.app)).toEqual(['GET /healthz', 'GET /readyz']);
+  expect(await unguardedRoutes(world.app)).toEqual(['GET /healthz', 'GET /metrics', 'GET /readyz']);
+});
+
+it('503 and no task when the engine does not answer', async () => {
+  const before = list(await world.get('/v1/tasks?limit=200')).items.length;
+  await world.engine.close();
+  const answer = await world.post('/v1/tasks', 'max', { agent: 'writer', prompt: 'Write.' });
+  expect(answer).toMatchObject({ status: 503, body: { code: 'taskboard.engine-unavailable' } });
+  expect(list(await world.get('/v1/tasks?limit=200')).items).toHaveLength(before);
 });
 
 it('is ready', async () => {

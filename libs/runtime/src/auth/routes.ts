@@ -4,7 +4,7 @@ import { createParamDecorator, type ExecutionContext, SetMetadata } from '@nestj
 const IS_PUBLIC = 'holdpoint:public';
 const SERVICES_ONLY = 'holdpoint:services-only';
 
-/** The route answers anybody. For health alone; a test lists every route that does. */
+/** The route answers anybody. For health and metrics alone; a test lists every route that does. */
 export const Public = () => SetMetadata(IS_PUBLIC, true);
 
 /** The route is for these services, or for every service when none is named; never for a person. */

@@ -7,6 +7,7 @@ import { ProblemFilter } from '../http/problem-filter.js';
 import { ValidationPipe } from '../http/validation-pipe.js';
 import { HealthController } from './health-controller.js';
 import { JsonLogger } from './json-logger.js';
+import { MetricsController } from './metrics-controller.js';
 import { Phase } from './phase.js';
 import { webServer } from './web-server.js';
 
@@ -26,7 +27,7 @@ export interface ServiceOptions {
   drainMs?: number;
 }
 
-@Module({ controllers: [HealthController], providers: [Phase] })
+@Module({ controllers: [HealthController, MetricsController], providers: [Phase] })
 class ServiceRoot {}
 
 /**

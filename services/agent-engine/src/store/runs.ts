@@ -51,6 +51,17 @@ export class Runs {
       .execute();
   }
 
+  /** The same, but for one that may be there already. */
+  async openConversation(...[tx, c]: Parameters<Runs['startConversation']>): Promise<void> {
+    const { kind, id } = c.principal;
+    const { conversationId: conversation_id, spaceId: space_id, agent } = c;
+    await tx
+      .insertInto('conversations')
+      .values({ conversation_id, space_id, agent, principal_kind: kind, principal_id: id })
+      .onConflict((there) => there.doNothing())
+      .execute();
+  }
+
   /** @returns false when this attempt of the task has its run already. */
   async queue(
     tx: Transaction<Database>,

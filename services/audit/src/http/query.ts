@@ -35,6 +35,24 @@ export const receiptsQuery = z.strictObject({
 });
 export type ReceiptsQuery = z.infer<typeof receiptsQuery>;
 
+const LONGEST_MS = { hour: 31 * 86_400_000, day: 731 * 86_400_000, all: Number.POSITIVE_INFINITY };
+
+export const errorRatesQuery = z
+  .strictObject({
+    space: token.optional(),
+    from: timestamp.optional(),
+    to: timestamp.optional(),
+    bucket: z.enum(['hour', 'day']).optional(),
+  })
+  .transform(({ from, to = new Date().toISOString(), bucket, space }, ctx) => {
+    const longest = LONGEST_MS[bucket ?? 'all'];
+    const since = from ?? (bucket && new Date(Date.parse(to) - longest).toISOString());
+    if (since !== undefined && Date.parse(to) - Date.parse(since) > longest)
+      ctx.addIssue({ code: 'custom', path: ['from'], message: 'is too early: 31 days by hour, two years by day' });
+    return { space, from: since, to, bucket };
+  });
+export type ErrorRatesQuery = z.infer<typeof errorRatesQuery>;
+
 /** One row more than asked for, so that the last page knows that it is. */
 export const pageOf = ({
   order,

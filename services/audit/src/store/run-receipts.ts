@@ -17,6 +17,8 @@ export interface Totals {
   usage: Receipt['usage'];
   /** Of what is known; `known` says whether that is everything. */
   cost: Receipt['cost'];
+  /** Receipts whose cost nobody knows. */
+  unknownCosts: number;
   durationMs: number;
 }
 
@@ -55,6 +57,7 @@ export class RunReceipts {
         sql<number>`coalesce(sum(cached_tokens), 0)::bigint`.as('cached'),
         sql<string>`coalesce(sum(cost_amount) filter (where cost_known), 0)::text`.as('amount'),
         sql<boolean>`coalesce(bool_and(cost_known), false)`.as('known'),
+        sql<number>`count(*) filter (where not cost_known)`.as('unknown'),
         sql<number>`coalesce(sum(duration_ms), 0)::bigint`.as('duration'),
       ])
       .executeTakeFirstOrThrow();
@@ -63,6 +66,7 @@ export class RunReceipts {
       steps: row.steps,
       usage: { promptTokens: row.prompt, completionTokens: row.completion, cachedTokens: row.cached },
       cost: { amount: row.amount, known: row.known },
+      unknownCosts: row.unknown,
       durationMs: row.duration,
     };
   }

@@ -1,5 +1,6 @@
 import type { HoldpointEvent } from '@holdpoint/contracts';
 import { AlreadyDecided, Discard, type EventContext, EventPublisher, newEvent, OnEvent } from '@holdpoint/eventing';
+import { counter } from '@holdpoint/runtime';
 import { Controller } from '@nestjs/common';
 import { ContentInspector } from '../content-inspector.js';
 import { Policy } from '../policy.js';
@@ -14,6 +15,12 @@ type Verdict = HoldpointEvent<'policy.decided'>;
  * A verdict is published even when the engine may have given the proposal up: of `policy.decided` and `tool.abandoned`
  * the one at the lower sequence counts, and whoever acts upon one of them reads the other (charter, section 6).
  */
+const decided = counter('holdpoint_policy_decisions_total', 'Verdicts since the start of the process', [
+  'decision',
+  'reason',
+  'mode',
+]);
+
 @Controller()
 export class OnToolProposed {
   constructor(
@@ -29,7 +36,9 @@ export class OnToolProposed {
     if (decidedIn === proposal.spaceid) return;
     if (decidedIn !== null) throw new Discard(`the call was decided in another space, ${decidedIn}`);
     const verdict = await this.#publish(await this.#decide(proposal, ctx));
-    await ctx.once((tx) => this.decisions.add(tx, verdict));
+    if (!(await ctx.once((tx) => this.decisions.add(tx, verdict)))) return;
+    const { verdict: decision, reason, mode } = verdict.event.data;
+    decided.inc({ decision, reason, mode });
   }
 
   async #decide(proposal: HoldpointEvent<'tool.proposed'>, ctx: EventContext): Promise<Verdict> {

@@ -1,7 +1,14 @@
-import { type Identity, type TaskView, taskState, token } from '@holdpoint/contracts';
-import { OutboxRelay } from '@holdpoint/eventing';
-import { DATABASE, Refusal, requireRole, Who } from '@holdpoint/runtime';
-import { Controller, Get, HttpCode, Inject, Param, Post, Query } from '@nestjs/common';
+import {
+  type CreateTaskRequest,
+  createTaskRequest,
+  type Identity,
+  type TaskView,
+  taskState,
+  token,
+} from '@holdpoint/contracts';
+import { newId, OutboxRelay } from '@holdpoint/eventing';
+import { DATABASE, Refusal, requireRole, sha256Hex, Who } from '@holdpoint/runtime';
+import { Body, Controller, Get, HttpCode, Inject, Param, Post, Query, Res } from '@nestjs/common';
 import type { Kysely } from 'kysely';
 import { z } from 'zod';
 import { Board } from '../board.js';
@@ -9,6 +16,7 @@ import { cancel, type Draft, retry } from '../domain/decide.js';
 import { Scanner } from '../scanner.js';
 import type { Database } from '../store/schema.js';
 import { type Locked, Tasks } from '../store/tasks.js';
+import { TaskPrompts } from '../task-prompts.js';
 import { cursor, cursorAfter } from './cursor.js';
 import { toView } from './task-view.js';
 
@@ -29,6 +37,7 @@ export class TasksController {
     private readonly board: Board,
     private readonly relay: OutboxRelay,
     private readonly scanner: Scanner,
+    private readonly prompts: TaskPrompts,
   ) {}
 
   /** Tasks of one's spaces, newest first. */
@@ -48,6 +57,52 @@ export class TasksController {
     const task = await this.tasks.find(id);
     if (task === undefined) throw notFound();
     requireRole(who, task.spaceId);
+    return toView(task);
+  }
+
+  /**
+   * Work for an agent, from a member or from a service. 201 with the task; with a key that its creator has used before, 200
+   * with the task that the key stands for, if agent and conversation are the same.
+   */
+  @Post()
+  async create(
+    @Body({ schema: createTaskRequest }) body: CreateTaskRequest,
+    @Who() who: Identity,
+    @Res({ passthrough: true }) reply: { status: (code: number) => unknown },
+  ): Promise<TaskView> {
+    const spaceId = spaceOf(who, body.space);
+    const principal = { kind: who.kind, id: who.id };
+    const id = taskIdOf(spaceId, who, body.idempotencyKey);
+    const { agent, conversationId, prompt, dueAt = new Date().toISOString() } = body;
+    let task = await this.tasks.find(id);
+    if (task === undefined) {
+      const box = await this.prompts.seal({
+        taskId: id,
+        spaceId,
+        agent,
+        principal,
+        prompt,
+        ...(conversationId === undefined ? {} : { conversationId }),
+      });
+      const work = { conversationId: box.conversationId, agent, principal, prompt: box.prompt };
+      const ordered = await this.db
+        .transaction()
+        .execute((tx) => this.board.order(tx, id, spaceId, { work, createdBy: principal, dueAt }));
+      if (ordered !== undefined) {
+        this.relay.poke();
+        this.scanner.poke();
+        return toView(ordered);
+      }
+      task = await this.tasks.find(id);
+    }
+    if (task?.work.agent !== agent || task.work.conversationId !== (conversationId ?? id))
+      throw new Refusal(
+        'conflict',
+        'taskboard.key-used',
+        'This idempotencyKey stands for another task of yours. Take a new key for new work.',
+        { extras: { taskId: id } },
+      );
+    reply.status(200);
     return toView(task);
   }
 
@@ -85,6 +140,22 @@ export class TasksController {
     return toView(after);
   }
 }
+
+/** A person's own space; a service is nobody's member and is taken at its word. */
+function spaceOf(who: Identity, named: string | undefined): string {
+  const [only, ...more] = Object.keys(who.spaces);
+  const space = named ?? (more.length === 0 ? only : undefined);
+  if (space === undefined)
+    throw new Refusal('invalid', 'request.invalid', 'Say in which space the task is.', {
+      errors: [{ field: 'space', message: 'is needed: you are in none or in several' }],
+    });
+  if (who.kind === 'person') requireRole(who, space);
+  return space;
+}
+
+/** Derived from space, creator and key, so that the tasks' primary key is what makes a repetition harmless. */
+const taskIdOf = (spaceId: string, { kind, id }: Identity, key: string | undefined): string =>
+  key === undefined ? newId() : `key-${sha256Hex(JSON.stringify([spaceId, kind, id, key])).slice(0, 40)}`;
 
 const notFound = (): Refusal =>
   new Refusal('not-found', 'taskboard.no-task', 'There is no such task, or you are not a member of its space.');
