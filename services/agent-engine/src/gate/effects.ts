@@ -2,7 +2,7 @@ import type { CallRef, EventData, HoldpointEvent, Sealed } from '@holdpoint/cont
 import { newEvent, Outbox, OutboxRelay } from '@holdpoint/eventing';
 import { passed } from '@holdpoint/runtime';
 import type { Kysely, Transaction } from 'kysely';
-import { words } from '../domain/words.js';
+import { Wording } from '../agents.js';
 import type { Claim, Executions } from '../store/executions.js';
 import type { Database } from '../store/schema.js';
 import type { ToolAction, ToolContext, ToolOutcome } from '../tools/tool.js';
@@ -35,6 +35,7 @@ export class Effects {
     private readonly relay: OutboxRelay,
     private readonly content: CallContent,
     private readonly leaseMs: number,
+    private readonly wording: Wording,
   ) {}
 
   /**
@@ -53,6 +54,7 @@ export class Effects {
     mayClaim?: (tx: Transaction<Database>) => Promise<boolean>;
   }): Promise<Performed | undefined> {
     const { claim, action, salt } = e;
+    const words = this.wording.of(claim.call.agent);
     const started = newEvent('tool.started', {
       ...address(claim),
       ...(e.causationId === undefined ? {} : { causationId: e.causationId }),
@@ -65,7 +67,7 @@ export class Effects {
     const from = performance.now();
     const outcome: ToolOutcome = (await this.#mayBegin(claim, started.id))
       ? await attempt(action, e.args, { ...contextOf(claim), stillLeased: () => this.executions.leased(claim) })
-      : { kind: 'did-not-happen', error: 'It was not started in time. Propose it anew if it is still needed.' };
+      : { kind: 'did-not-happen', error: words.notStarted() };
     const durationMs = Math.round(performance.now() - from);
     passed('effect', claim.callId);
 

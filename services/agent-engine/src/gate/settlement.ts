@@ -2,6 +2,7 @@ import type { Identity, SettleRequest } from '@holdpoint/contracts';
 import { newEvent, Outbox, OutboxRelay } from '@holdpoint/eventing';
 import { Refusal } from '@holdpoint/runtime';
 import type { Kysely } from 'kysely';
+import { Wording } from '../agents.js';
 import type { Claim, Executions } from '../store/executions.js';
 import type { Database } from '../store/schema.js';
 import type { CallContent } from './content.js';
@@ -15,12 +16,12 @@ export class Settlement {
     private readonly content: CallContent,
     private readonly outbox: Outbox,
     private readonly relay: OutboxRelay,
+    private readonly wording: Wording,
   ) {}
 
   /** @throws Refusal `engine.call-not-in-doubt`, with the state that the call is in. */
   async settle(claim: Claim, who: Identity, said: SettleRequest): Promise<void> {
-    const note =
-      said.note ?? (said.happened ? 'A person says that it happened.' : 'A person says that it did not happen.');
+    const note = said.note ?? this.wording.of(claim.call.agent).settled(said.happened);
     const { box } = await this.content.seal(placeOf(claim), 'result', note, new Uint8Array());
     const executed = newEvent('tool.executed', {
       spaceId: claim.spaceId,

@@ -30,7 +30,16 @@ export const modelFor = (wire: Wire, url: string, env: Record<string, string> = 
     MODEL_ATTEMPTS: '3',
     ...env,
   });
-  const agent = { name: 'helper', space: 'acme', model: `${wire.format}/${id}`, system: '', tools: [], maxSteps: 3 };
+  const agent: AgentDeclaration = {
+    name: 'helper',
+    space: 'acme',
+    model: `${wire.format}/${id}`,
+    system: '',
+    tools: [],
+    maxSteps: 3,
+    compactAfterTokens: 100_000,
+    language: 'en',
+  };
   const model = agentModels([agent], config).get('helper');
   if (!model) throw new Error('no model');
   return model;
