@@ -31,10 +31,11 @@ export function sendEvents(reply: Reply, progress: Progress, runId: string): voi
     .send(body);
 }
 
-async function* lines(events: AsyncIterable<Told | null>): AsyncGenerator<string> {
+/** @param heartbeatMs how long a client may hear nothing */
+export async function* lines(events: AsyncIterable<Told | null>, heartbeatMs = HEARTBEAT_MS): AsyncGenerator<string> {
   let quietSince = performance.now();
   for await (const event of events) {
-    if (event === null && performance.now() - quietSince < HEARTBEAT_MS) continue;
+    if (event === null && performance.now() - quietSince < heartbeatMs) continue;
     quietSince = performance.now();
     if (event === null) yield ': still here\n\n';
     else {
