@@ -1,6 +1,8 @@
+import { eventually } from '@holdpoint/testing';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Runs } from '../src/store/runs.js';
 import { startEngine, type TestEngine } from './engine.js';
-import { scriptOf } from './script.js';
+import { scriptOf, turn } from './script.js';
 
 // Charter section 7: one running run a conversation, in order, over however many engines.
 
@@ -11,11 +13,40 @@ describe('several engines over one database', () => {
   let engine: TestEngine;
   beforeAll(async () => {
     engine = await startEngine({
-      script: scriptOf({ 'first .*': '      - text: begun\n', 'then .*': '      - text: gone on\n' }),
+      script: scriptOf({
+        'first .*': '      - text: begun\n',
+        'then.*': '      - text: gone on\n',
+        thinks: turn([], { waitMs: 60_000 }),
+      }),
       env: { MAX_RUNNING: '4' },
     });
   });
   afterAll(() => engine.stop());
+
+  it('the next run of a conversation is its oldest, also while another engine has that one in its hands', async () => {
+    const busy = await Promise.all([0, 1, 2, 3].map(() => engine.run('thinks')));
+    await eventually(async () => {
+      const states = await Promise.all(
+        busy.map(async (id) => (await engine.ask('GET', `/v1/runs/${id}`)).body['state']),
+      );
+      return states.every((s) => s === 'running');
+    });
+    const first = await engine.run('first of two');
+    const { conversationId } = (await engine.ask('GET', `/v1/runs/${first}`)).body as { conversationId: string };
+    await engine.run('then', conversationId);
+
+    const runs = new Runs(engine.db);
+    const [mine, theirs] = [await engine.db.startTransaction().execute(), await engine.db.startTransaction().execute()];
+    try {
+      await mine.selectFrom('runs').select('run_id').where('run_id', '=', first).forUpdate().execute();
+      expect(await runs.claim(theirs, 'another')).toBeUndefined();
+      await mine.rollback().execute();
+      expect((await runs.claim(theirs, 'another'))?.run_id).toBe(first);
+    } finally {
+      for (const tx of [mine, theirs]) if (!tx.isRolledBack) await tx.rollback().execute();
+    }
+    await Promise.all(busy.map((id) => engine.ask('POST', `/v1/runs/${id}/cancel`)));
+  });
 
   it(`${CONVERSATIONS} conversations × ${RUNS} runs: each run once, one at a time, in order`, async () => {
     const instances = [engine.app, await engine.another()];
