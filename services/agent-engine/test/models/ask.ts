@@ -1,5 +1,6 @@
 import type { LanguageModelV4FunctionTool } from '@ai-sdk/provider';
 import { Logger } from '@nestjs/common';
+import type { AgentDeclaration } from '../../src/config.js';
 import type { Turn } from '../../src/domain/conversation.js';
 import { agentModels } from '../../src/models/agent-model.js';
 import { ModelFailure } from '../../src/models/failure.js';
