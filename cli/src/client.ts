@@ -1,10 +1,13 @@
 import { type Problem, page, problem } from '@holdpoint/contracts';
 import { z } from 'zod';
 import { Failure, failed, notRunning } from './failure.js';
+import { serverEvents } from './server-events.js';
 import type { Service, Settings } from './settings.js';
 
 const TIMEOUT_MS = 30_000;
 const PAGE_SIZE = 200;
+/** Well beyond the heartbeats of an event stream. */
+const SILENCE_MS = 45_000;
 
 /** The services' HTTP interfaces. Whatever is not the answer that was asked for is thrown as a Failure. */
 export class Client {
@@ -29,6 +32,40 @@ export class Client {
       cursor = found.nextCursor;
     } while (cursor !== undefined);
     return items;
+  }
+
+  /**
+   * What the service tells as it happens. Ends without an error when it tells no more, for whatever reason: whoever needs
+   * to know how a thing ended asks for it then.
+   */
+  async *watch<T extends z.ZodType>(service: Service, path: string, event: T): AsyncGenerator<z.infer<T>> {
+    const silent = new AbortController();
+    const timer = setTimeout(() => silent.abort(), SILENCE_MS);
+    try {
+      const response = await fetch(new URL(path, this.settings.urls[service]), {
+        headers: { accept: 'text/event-stream', authorization: `Bearer ${this.settings.token}` },
+        redirect: 'error',
+        signal: silent.signal,
+      });
+      const tells = response.ok && response.headers.get('content-type')?.startsWith('text/event-stream');
+      if (!tells || !response.body) return await response.body?.cancel();
+      const heard = response.body.pipeThrough(
+        new TransformStream<Uint8Array, Uint8Array>({
+          transform(chunk, to) {
+            timer.refresh();
+            to.enqueue(chunk);
+          },
+        }),
+      );
+      for await (const data of serverEvents(heard)) {
+        const told = event.safeParse(parsed(data));
+        if (told.success) yield told.data;
+      }
+    } catch {
+      return;
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   async #ask<T extends z.ZodType>(

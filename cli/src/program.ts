@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { Client } from './client.js';
 import { errorRates } from './commands/audit.js';
+import { cancel } from './commands/cancel.js';
 import { chain } from './commands/chain.js';
 import { check } from './commands/check.js';
 import { deadLetters, replay } from './commands/dead-letters.js';
@@ -44,6 +45,11 @@ export function program(exit: (code: number) => void): Command {
     .action(async (agent: string, prompt: string[], o: { conversation?: string; wait: boolean }, c: Command) =>
       exit(await run(client(c), agent, prompt, { ...o, ...asked(c) })),
     );
+  root
+    .command('cancel')
+    .description('end a run; an effect that is under way is finished first')
+    .argument('<run>', 'id of the run')
+    .action(async (id: string, _o: object, c: Command) => exit(await cancel(client(c), id, asked(c))));
   root
     .command('pending')
     .description('list the calls that wait for a person')

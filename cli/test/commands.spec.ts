@@ -84,6 +84,42 @@ describe('run', () => {
     });
   });
 
+  it('shows what happens, nothing of which can deceive, and then asks no more', async () => {
+    const of = { callId: 'c1', step: 1, tool: 'Mail', action: 'send' };
+    const events = [
+      { type: 'run.started', run },
+      { type: 'step', step: 1, text: `I write.${HOSTILE}` },
+      { type: 'call.held', ...of, number: 42 },
+      { type: 'call.denied', ...of, tool: 'FileRW', reason: HOSTILE },
+      { type: 'call.executed', ...of, action: null, status: 'Ok' },
+      { type: 'run.completed', run },
+    ];
+    at.answers.set('POST /v1/agents/secretary/runs', { status: 202, json: { ...run, state: 'queued', result: null } });
+    at.answers.set('GET /v1/runs/run1', {
+      type: 'text/event-stream; charset=utf-8',
+      text: `: still here\n\n${events.map((e) => `event: ${e.type}\ndata: ${JSON.stringify(e)}\n\n`).join('')}`,
+    });
+    at.answers.set('GET /v1/approvals', { json: { items: [] } });
+    const { code, stdout } = await at.holdpoint('run', 'secretary', 'x');
+    expect(code).toBe(0);
+    expect(stdout).toContain('  1. I write.');
+    expect(stdout).toContain('Mail.send: held as #42');
+    expect(stdout).toContain('FileRW.send: denied');
+    expect(stdout).toContain('Mail: Ok');
+    expect(stdout).not.toMatch(UNSAFE);
+    expect(at.asked.filter((a) => a.url === '/v1/runs/run1')).toHaveLength(1);
+  });
+
+  it('cancels', async () => {
+    at.answers.set('POST /v1/runs/run1/cancel', { json: { ...run, state: 'cancelled' } });
+    expect(await at.holdpoint('cancel', 'run1')).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('Cancelled.'),
+    });
+    at.answers.set('POST /v1/runs/run1/cancel', { json: { ...run, state: 'running' } });
+    expect((await at.holdpoint('cancel', 'run1')).stdout).toContain('is being cancelled');
+  });
+
   it('ends with 1 when the run did not end well, and with its JSON', async () => {
     const failed = { ...run, state: 'failed', reason: 'model-error', result: null };
     at.answers.set('POST /v1/agents/secretary/runs', { status: 202, json: failed });

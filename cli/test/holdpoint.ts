@@ -18,7 +18,7 @@ export interface Asked {
   body: unknown;
 }
 
-type Answer = { status?: number; json?: unknown; text?: string };
+type Answer = { status?: number; json?: unknown; text?: string; type?: string };
 
 /** The compiled command as a process of its own, against a home and services that a test makes up. */
 export class Installation {
@@ -28,8 +28,10 @@ export class Installation {
   nats = { url: 'nats://127.0.0.1:1', user: 'checker', pass: 'x' };
   #server = createServer(
     (request, response) =>
-      void this.#answer(request).then(({ status = 200, json, text }) => {
-        response.writeHead(status, { 'content-type': status < 400 ? 'application/json' : 'application/problem+json' });
+      void this.#answer(request).then(({ status = 200, json, text, type }) => {
+        response.writeHead(status, {
+          'content-type': type ?? (status < 400 ? 'application/json' : 'application/problem+json'),
+        });
         response.end(text ?? JSON.stringify(json));
       }),
   );

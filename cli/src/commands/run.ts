@@ -1,5 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type ApprovalSummary, approvalSummary, type RunView, runStatus, runView } from '@holdpoint/contracts';
+import {
+  type ApprovalSummary,
+  approvalSummary,
+  type RunProgress,
+  type RunView,
+  runProgress,
+  runStatus,
+  runView,
+} from '@holdpoint/contracts';
 import type { Client } from '../client.js';
 import { advise, document, say, TYPED } from '../output.js';
 import { parseId } from '../refs.js';
@@ -14,7 +22,7 @@ interface RunOptions {
 const FIRST_POLL_MS = 100;
 const SLOWEST_POLL_MS = 2_000;
 
-/** Gives an agent a task and waits until its run is over. @returns the exit code: 1 when the run did not end well. */
+/** Gives an agent a task and shows what happens until its run is over. @returns the exit code: 1 when the run did not end well. */
 export async function run(client: Client, agent: string, prompt: string[], o: RunOptions): Promise<number> {
   const body = {
     prompt: prompt.join(' '),
@@ -27,13 +35,42 @@ export async function run(client: Client, agent: string, prompt: string[], o: Ru
     else advise(`To see what became of it:  ${TYPED} chain ${started.id}`);
     return 0;
   }
-  const over = await untilOver(client, started);
+  const over = (o.json ? undefined : await watched(client, started)) ?? (await untilOver(client, started));
   const held = (
     await client.all('staging', '/v1/approvals', { status: 'pending', space: over.spaceId }, approvalSummary)
   ).filter((a) => a.runId === over.id);
   if (o.json) document({ run: over, held });
   else report(over, held);
   return over.state === 'ok' ? 0 : 1;
+}
+
+/** Shows what happens. @returns the run as it ended, or undefined when that was not told. */
+async function watched(client: Client, started: RunView): Promise<RunView | undefined> {
+  for await (const event of client.watch('engine', `/v1/runs/${started.id}`, runProgress)) {
+    if (event.type === 'run.completed') return event.run;
+    const line = told(event);
+    if (line !== undefined) say(`  ${line}`);
+  }
+  return undefined;
+}
+
+function told(e: RunProgress): string | undefined {
+  switch (e.type) {
+    case 'run.started':
+      return 'started';
+    case 'step':
+      return e.text === '' ? undefined : `${e.step}. ${inline(e.text, 100)}`;
+    case 'call.held':
+      return `   ${named(e)}: held${e.number === null ? '' : ` as #${e.number}`}`;
+    case 'call.denied':
+      return `   ${named(e)}: denied, ${inline(e.reason)}`;
+    case 'call.executed':
+      return `   ${named(e)}: ${e.status}`;
+    case 'call.in-doubt':
+      return `   ${named(e)}: in doubt`;
+    default:
+      return undefined;
+  }
 }
 
 async function untilOver(client: Client, started: RunView): Promise<RunView> {

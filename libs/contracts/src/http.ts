@@ -51,6 +51,25 @@ export const runView = z.object({
 });
 export type RunView = z.infer<typeof runView>;
 
+const ofCall = { callId: token, step: z.int(), tool: name, action: name.nullable() };
+
+/**
+ * What happens in a run, for people who watch it: the events of `text/event-stream`. Each is told once a stream, with an id
+ * that is the same whoever asks and whenever. `run.completed` is the last.
+ */
+export const runProgress = z.discriminatedUnion('type', [
+  z.object({ type: z.enum(['run.queued', 'run.started', 'run.completed']), run: runView }),
+  /** A round of the model is complete; `text` is all that it said. */
+  z.object({ type: z.literal('step'), step: z.int(), text: z.string() }),
+  z.object({ type: z.literal('call.proposed'), ...ofCall }),
+  /** `number` as in acme#42, or null when it is not known yet. */
+  z.object({ type: z.literal('call.held'), ...ofCall, number: z.int().nullable() }),
+  z.object({ type: z.literal('call.denied'), ...ofCall, reason: z.string() }),
+  z.object({ type: z.literal('call.executed'), ...ofCall, status: outcome }),
+  z.object({ type: z.literal('call.in-doubt'), ...ofCall }),
+]);
+export type RunProgress = z.infer<typeof runProgress>;
+
 /** One turn of a conversation as its members may read it. */
 export const turnView = z.object({
   runId: token,

@@ -9,7 +9,7 @@ import {
 } from '@holdpoint/eventing';
 import { DATABASE, DatabaseModule, Keyring, MasterKey, serviceClient, TableGauges } from '@holdpoint/runtime';
 import { type DynamicModule, type FactoryProvider, Module, type Type } from '@nestjs/common';
-import { AGENTS } from './agents.js';
+import { AGENTS, Wording } from './agents.js';
 import { type EngineConfig, loadAgents } from './config.js';
 import { OnApprovalDecided } from './consumers/on-approval-decided.js';
 import { OnTaskCancelled } from './consumers/on-task-cancelled.js';
@@ -27,13 +27,17 @@ import { DoubtsController } from './http/doubts.controller.js';
 import { RunsController } from './http/runs.controller.js';
 import { TaskPromptsController } from './http/task-prompts.controller.js';
 import { agentModels } from './models/agent-model.js';
+import { CancelRun } from './run/cancel-run.js';
+import { Compaction } from './run/compaction.js';
 import { Player } from './run/play.js';
+import { Progress } from './run/progress.js';
 import { Recovery } from './run/recovery.js';
 import { Runner } from './run/runner.js';
 import { StartRun } from './run/start-run.js';
 import { Calls } from './store/calls.js';
 import { Executions } from './store/executions.js';
 import { Runs } from './store/runs.js';
+import { Summaries } from './store/summaries.js';
 import { Turns } from './store/turns.js';
 import { builtinTools, SETTING_OF } from './tools/catalogue.js';
 import { ToolRegistry } from './tools/registry.js';
@@ -109,24 +113,36 @@ export class AgentEngineModule {
         { provide: ENGINE, useValue: `engine-${newId()}` },
         { provide: AGENTS, useValue: agents },
         { provide: MODELS, useValue: models },
+        { provide: Wording, useValue: new Wording(agents) },
         { provide: ToolRegistry, useValue: registry },
         make(Keyring, [DATABASE], (db) => new Keyring(db, master)),
         build(Runs, DATABASE),
         build(Calls, DATABASE),
         build(Executions, DATABASE),
         build(Turns, DATABASE, Keyring),
+        build(Summaries, DATABASE, Keyring),
         build(CallContent, Keyring),
+        build(Compaction, Turns, Summaries),
         make(PolicyQuestion, [], () => new PolicyQuestion(serviceClient(policy))),
         make(
           Effects,
-          [DATABASE, Executions, Outbox, OutboxRelay, CallContent, StreamReader, ENGINE],
-          (db, executions, outbox, relay, content, reader, engine) =>
-            new Effects(db, executions, outbox, relay, content, reader, {
-              leaseMs: config.EXECUTION_LEASE_MS,
-              attempts: config.EXECUTION_ATTEMPTS,
-              backoffMs: config.ATTEMPT_BACKOFF_MS,
-              engine,
-            }),
+          [DATABASE, Executions, Outbox, OutboxRelay, CallContent, StreamReader, ENGINE, Wording],
+          (db, executions, outbox, relay, content, reader, engine, wording) =>
+            new Effects(
+              db,
+              executions,
+              outbox,
+              relay,
+              content,
+              reader,
+              {
+                leaseMs: config.EXECUTION_LEASE_MS,
+                attempts: config.EXECUTION_ATTEMPTS,
+                backoffMs: config.ATTEMPT_BACKOFF_MS,
+                engine,
+              },
+              wording,
+            ),
         ),
         make(
           Gate,
@@ -156,9 +172,24 @@ export class AgentEngineModule {
           Gate,
           Recovery,
           StreamReader,
+          Wording,
         ),
-        build(Settlement, DATABASE, Executions, CallContent, Outbox, OutboxRelay),
-        build(Player, DATABASE, Runs, Turns, Calls, CallContent, Keyring, Gate, Outbox, OutboxRelay, ENGINE),
+        build(Settlement, DATABASE, Executions, CallContent, Outbox, OutboxRelay, Wording),
+        build(
+          Player,
+          DATABASE,
+          Runs,
+          Turns,
+          Calls,
+          CallContent,
+          Keyring,
+          Gate,
+          Outbox,
+          OutboxRelay,
+          ENGINE,
+          Wording,
+          Compaction,
+        ),
         make(
           Recovery,
           [
@@ -174,8 +205,9 @@ export class AgentEngineModule {
             EventPublisher,
             Outbox,
             OutboxRelay,
+            Wording,
           ],
-          (db, runs, turns, calls, executions, content, gate, effects, reader, publisher, outbox, relay) =>
+          (db, runs, turns, calls, executions, content, gate, effects, reader, publisher, outbox, relay, wording) =>
             new Recovery(
               db,
               runs,
@@ -190,6 +222,7 @@ export class AgentEngineModule {
               outbox,
               relay,
               config.RUN_LOST_AFTER_MS,
+              wording,
             ),
         ),
         make(
@@ -225,6 +258,8 @@ export class AgentEngineModule {
             ),
         ),
         build(StartRun, DATABASE, Runs, Keyring, Outbox, OutboxRelay, Runner),
+        build(CancelRun, Runs, Outbox, OutboxRelay, Runner),
+        build(Progress, Runs, Turns, Calls, StreamReader, Keyring),
       ],
     };
   }

@@ -4,6 +4,7 @@ import { name, token } from '@holdpoint/contracts';
 import { baseConfig } from '@holdpoint/runtime';
 import { LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
+import { languages } from './domain/words.js';
 import { modelConfig, modelName } from './models/settings.js';
 import { toolConfig } from './tools/catalogue.js';
 
@@ -62,6 +63,12 @@ const agentDeclaration = z
     system: z.string().max(32_000).default(''),
     tools: z.array(name).max(64),
     maxSteps: z.int().min(1).max(200).default(24),
+    /** A run ends after the round that takes it over this many tokens, prompts and answers together. */
+    maxTokens: z.int().min(1).optional(),
+    /** A prompt beyond this size has its beginning replaced by a summary. Has to lie well below the model's window. */
+    compactAfterTokens: z.int().min(1).default(100_000),
+    /** In which the model is told about refusals, holds and outcomes. */
+    language: z.enum(languages).default('en'),
   })
   .refine((a) => a.model !== 'scripted' || a.script !== undefined, {
     path: ['script'],

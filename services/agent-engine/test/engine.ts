@@ -26,12 +26,24 @@ export interface EngineOptions {
   tools?: string[];
   /** Tools of the test's own beside the built-in ones. */
   extraTools?: Tool[];
+  /** Further agents beside `helper`: what differs from it, as YAML lines. */
+  agents?: Record<string, string[]>;
   env?: Record<string, string>;
   /** What policy answers when it is asked again; null: it does not answer. */
   policy?: () => Partial<PolicyCheckReply> | null;
   /** No engine runs in this process: the test starts its own with `env`, and says with `at` which one to ask. */
   elsewhere?: boolean;
 }
+
+const people = {
+  ada: { acme: 'owner' },
+  ben: { acme: 'member' },
+  cleo: { acme: 'admin' },
+  /** Of another space. */
+  mallory: { other: 'owner' },
+};
+type Person = keyof typeof people;
+type Caller = Person | 'taskboard';
 
 export type TestEngine = Awaited<ReturnType<typeof startEngine>>;
 
@@ -41,27 +53,37 @@ export async function startEngine(options: EngineOptions) {
   const home = await mkdtemp(join(tmpdir(), 'engine-'));
   const workspace = join(home, 'workspace');
   await Promise.all([mkdir(workspace), mkdir(join(home, 'maildir', 'new'), { recursive: true })]);
-  const token = randomBytes(16).toString('hex');
+  const tokens = Object.fromEntries(
+    [...Object.keys(people), 'taskboard'].map((id) => [id, randomBytes(16).toString('hex')]),
+  ) as Record<Caller, string>;
   const tools = options.tools ?? ['FileRW', 'Mail'];
+  const declared = [
+    'space: acme',
+    `model: ${options.model ?? 'scripted'}`,
+    ...(options.script === undefined ? [] : ['script: script.yaml']),
+    `tools: [${tools.join(', ')}]`,
+  ];
   await Promise.all([
     writeFile(join(home, 'script.yaml'), options.script ?? ''),
     writeFile(
       join(home, 'holdpoint.yaml'),
-      `agents:\n  helper:\n    space: acme\n    model: ${options.model ?? 'scripted'}\n${options.script === undefined ? '' : '    script: script.yaml\n'}    tools: [${tools.join(', ')}]\n`,
+      `agents:\n${Object.entries({ helper: [], ...options.agents })
+        .map(([agent, lines]) => `  ${agent}:\n${[...declared, ...lines].map((l) => `    ${l}\n`).join('')}`)
+        .join('')}`,
     ),
     writeFile(join(home, 'master.key'), randomBytes(32).toString('base64'), { mode: 0o600 }),
     writeFile(
       join(home, 'identity.json'),
       JSON.stringify({
-        people: [
-          {
-            id: 'ada',
-            name: 'Ada',
-            spaces: { acme: 'owner' },
-            tokenSha256: createHash('sha256').update(token).digest('hex'),
-          },
-        ],
-        services: [{ id: 'taskboard', tokenSha256: createHash('sha256').update(`taskboard-${token}`).digest('hex') }],
+        people: Object.entries(people).map(([id, spaces]) => ({
+          id,
+          name: id,
+          spaces,
+          tokenSha256: createHash('sha256')
+            .update(tokens[id as Person])
+            .digest('hex'),
+        })),
+        services: [{ id: 'taskboard', tokenSha256: createHash('sha256').update(tokens.taskboard).digest('hex') }],
       }),
       { mode: 0o600 },
     ),
@@ -103,6 +125,7 @@ export async function startEngine(options: EngineOptions) {
       strategy: (app) => app.get(JetStreamServer),
     });
   const app = (options.elsewhere ? undefined : await start()) as INestApplication;
+  const apps = app ? [app] : [];
   let url = await app?.getUrl();
 
   const connections: Bus[] = [];
@@ -119,15 +142,25 @@ export async function startEngine(options: EngineOptions) {
   const publisherOf = (of: Bus) => new EventPublisher(of, new StreamReader(of));
   const reader = new StreamReader(asStaging);
   const db = openDatabase<Database>(database.url('agent-engine'), { max: 2 });
-  const ask = async (method: string, path: string, body?: unknown, who: 'ada' | 'taskboard' = 'ada') => {
-    const response = await fetch(new URL(path, url), {
+  /** @param more who asks, which instance, and what else to send */
+  const request = async (
+    method: string,
+    path: string,
+    body?: unknown,
+    more: { who?: Caller; at?: INestApplication; accept?: string; signal?: AbortSignal } = {},
+  ) =>
+    fetch(new URL(path, (await more.at?.getUrl()) ?? url), {
       method,
       headers: {
-        authorization: `Bearer ${who === 'ada' ? '' : 'taskboard-'}${token}`,
-        'content-type': 'application/json',
+        authorization: `Bearer ${tokens[more.who ?? 'ada']}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(more.accept === undefined ? {} : { accept: more.accept }),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(more.signal === undefined ? {} : { signal: more.signal }),
     });
+  const ask = async (method: string, path: string, body?: unknown, more: Parameters<typeof request>[3] = {}) => {
+    const response = await request(method, path, body, more);
     return { status: response.status, body: (await response.json()) as Record<string, unknown> };
   };
 
@@ -143,16 +176,25 @@ export async function startEngine(options: EngineOptions) {
     at: (other: string) => {
       url = other;
     },
+    request,
+    /** One more instance over the same bus and database. */
+    another: async () => {
+      const next = await start();
+      apps.push(next);
+      return next;
+    },
     as: {
       policy: publisherOf(asPolicy),
       staging: publisherOf(asStaging),
       taskboard: publisherOf(asTaskboard),
     },
-    run: async (prompt: string, conversationId?: string): Promise<string> => {
-      const { status, body } = await ask('POST', '/v1/agents/helper/runs', {
-        prompt,
-        ...(conversationId === undefined ? {} : { conversationId }),
-      });
+    run: async (
+      prompt: string,
+      conversationId?: string,
+      { agent = 'helper', ...more }: { agent?: string; who?: Caller; at?: INestApplication } = {},
+    ): Promise<string> => {
+      const wanted = { prompt, ...(conversationId === undefined ? {} : { conversationId }) };
+      const { status, body } = await ask('POST', `/v1/agents/${agent}/runs`, wanted, more);
       if (status !== 202) throw new Error(`the run was not taken: ${JSON.stringify(body)}`);
       return body['id'] as string;
     },
@@ -194,7 +236,7 @@ export async function startEngine(options: EngineOptions) {
     deadLetters: async () =>
       (await sql<{ n: number }>`select count(*)::int as n from dead_letters`.execute(db)).rows[0]?.n,
     stop: async () => {
-      await app?.close();
+      await Promise.all(apps.map((a) => a.close()));
       await Promise.all([...connections.map((c) => c.close()), db.destroy()]);
       policy.close();
       await bus.stop();

@@ -4,6 +4,7 @@ import { Bus, EventPublisher, FactWaiter, newId, type Stored, StreamReader } fro
 import { eventually } from '@holdpoint/testing';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
+import { words } from '../src/domain/words.js';
 import { CallContent } from '../src/gate/content.js';
 import { Effects } from '../src/gate/effects.js';
 import { Gate } from '../src/gate/gate.js';
@@ -102,12 +103,13 @@ describe('to the last digit, and to the last moment', () => {
     const callId = newId();
     waiter.calls.push(callId);
     const { conversationId, agent, model, source, principal } = open.event.data.call;
-    const told = await gate.pass(
+    const { told } = await gate.pass(
       {
         runId: run.run_id,
         spaceId: 'acme',
         provenance: { conversationId, agent, model, source, principal },
         tools: ['FileRW'],
+        words: words.en,
         signal: new AbortController().signal,
         stillMine: async () => true,
       },

@@ -2,6 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { checkStream, type HoldpointEvent } from '@holdpoint/contracts';
 import { Bus, EventPublisher, FactWaiter, newId, type Stored, StreamReader } from '@holdpoint/eventing';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { words } from '../src/domain/words.js';
 import { CallContent } from '../src/gate/content.js';
 import { Effects } from '../src/gate/effects.js';
 import { Gate } from '../src/gate/gate.js';
@@ -77,6 +78,7 @@ describe('G7, the engine: fail closed', () => {
         spaceId: 'acme',
         provenance: { conversationId, agent, model, source, principal },
         tools: ['FileRW'],
+        words: words.en,
         signal: new AbortController().signal,
         stillMine: async () => true,
       },

@@ -131,7 +131,7 @@ describe('runs and unknown ends', () => {
       prompt: 'hello',
     };
     const seal = (body: object, who: 'ada' | 'taskboard' = 'taskboard') =>
-      engine.ask('POST', '/internal/task-prompts', body, who);
+      engine.ask('POST', '/internal/task-prompts', body, { who });
     const answers = await Promise.all([seal(asked), seal(asked)]);
     expect(answers.map((a) => a.status)).toEqual([200, 200]);
     const { conversationId, prompt } = taskPromptReply.parse(answers[0]?.body);

@@ -2,9 +2,8 @@ import type { HoldpointEvent, Sealed, WakeUp } from '@holdpoint/contracts';
 import { Discard, type EventContext, OnEvent } from '@holdpoint/eventing';
 import { ContentDestroyed, ContentUnreadable, Keyring } from '@holdpoint/runtime';
 import { Controller, Inject } from '@nestjs/common';
-import { AGENTS } from '../agents.js';
+import { AGENTS, Wording } from '../agents.js';
 import type { AgentDeclaration } from '../config.js';
-import { words } from '../domain/words.js';
 import { StartRun } from '../run/start-run.js';
 import { Runs } from '../store/runs.js';
 
@@ -15,6 +14,7 @@ export class OnTaskReady {
     private readonly runs: Runs,
     private readonly keyring: Keyring,
     private readonly startRun: StartRun,
+    private readonly wording: Wording,
   ) {}
 
   @OnEvent('task.ready.>')
@@ -28,7 +28,7 @@ export class OnTaskReady {
     if (conversation?.space_id !== event.spaceid) throw new Discard('no such conversation in this space');
 
     const prompt = work.wakeUp
-      ? await this.#wakeUpText(event.spaceid, work.wakeUp)
+      ? await this.#wakeUpText(event.spaceid, work.agent, work.wakeUp)
       : await this.#open(event.spaceid, taskId, 'prompt', work.prompt ?? null);
     if (prompt === null) throw new Discard('the task asks for nothing');
     const run = await this.startRun.prepare({
@@ -46,10 +46,10 @@ export class OnTaskReady {
     this.startRun.wake();
   }
 
-  async #wakeUpText(spaceId: string, w: WakeUp): Promise<string> {
+  async #wakeUpText(spaceId: string, agent: string, w: WakeUp): Promise<string> {
     const result = await this.#open(spaceId, w.callId, 'result', w.result);
     const reason = await this.#open(spaceId, w.callId, 'reason', w.reason);
-    return words.wakeUp(w, spaceId, result, reason);
+    return this.wording.of(agent).wakeUp(w, spaceId, result, reason);
   }
 
   async #open(

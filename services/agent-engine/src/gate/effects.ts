@@ -3,8 +3,8 @@ import type { CallRef, EventData, HoldpointEvent, Sealed } from '@holdpoint/cont
 import { newEvent, newId, Outbox, OutboxRelay, StreamReader } from '@holdpoint/eventing';
 import { ContentDestroyed, passed } from '@holdpoint/runtime';
 import type { Kysely, Transaction } from 'kysely';
+import { Wording } from '../agents.js';
 import { backoffMs, conclude, type Earlier } from '../domain/conclude.js';
-import { words } from '../domain/words.js';
 import type { Claim, Executions } from '../store/executions.js';
 import type { Database } from '../store/schema.js';
 import type { ToolAction } from '../tools/tool.js';
@@ -61,6 +61,7 @@ export class Effects {
     private readonly content: CallContent,
     private readonly reader: StreamReader,
     readonly settings: AttemptSettings,
+    private readonly wording: Wording,
   ) {}
 
   /**
@@ -91,7 +92,7 @@ export class Effects {
       : notBegun;
     const performed = await this.#conclude(claim, e, outcome, 'ruled-out', performance.now() - from);
     if (performed) return performed;
-    return claim.held ? inDoubtAnswer(claim) : this.#follow(claim, e.cancelled);
+    return claim.held ? this.#inDoubt(claim) : this.#follow(claim, e.cancelled);
   }
 
   /** A further attempt of a claim that is due. Does nothing when another engine was first. */
@@ -189,7 +190,7 @@ export class Effects {
     if (then === 'doubt') {
       const reason = outcome.kind === 'not-begun' ? 'lease-lapsed' : 'tool-answered-unknown';
       const won = await this.doubt(claim, reason, text);
-      return won ? inDoubtAnswer(claim) : undefined;
+      return won ? this.#inDoubt(claim) : undefined;
     }
     if (then === 'again') {
       const wait = backoffMs(this.settings.backoffMs, claim.attempt);
@@ -220,7 +221,7 @@ export class Effects {
     this.relay.poke();
     passed('result', claim.callId);
     if (!ended) return undefined;
-    return { status: ok ? 'Ok' : 'Error', told: ok ? text : words.failed(text) };
+    return { status: ok ? 'Ok' : 'Error', told: ok ? text : this.wording.of(claim.call.agent).failed(text) };
   }
 
   /** The end of a call that goes on elsewhere. Ends with it or with the run: attempts are bounded, in number and in time. */
@@ -233,12 +234,12 @@ export class Effects {
         if (stored) {
           const { status, result } = stored.event.data;
           const text = (await this.content.open(placeOf(claim), 'result', result)) ?? '';
-          return { status, told: status === 'Ok' ? text : words.failed(text) };
+          return { status, told: status === 'Ok' ? text : this.wording.of(claim.call.agent).failed(text) };
         }
       }
       await pause(FOLLOW_MS);
     }
-    return inDoubtAnswer(claim);
+    return this.#inDoubt(claim);
   }
 
   /** Content that was erased meanwhile leaves no box; what became of the call must be told all the same. */
@@ -249,16 +250,15 @@ export class Effects {
     });
   }
 
+  #inDoubt({ call }: Claim): Performed {
+    return { status: 'in-doubt', told: this.wording.of(call.agent).inDoubt(call.tool, call.action) };
+  }
+
   #context(claim: Claim) {
     const { callId, spaceId, attempt: nth } = claim;
     return { callId, spaceId, attempt: nth, stillLeased: () => this.executions.leased(claim) };
   }
 }
-
-const inDoubtAnswer = ({ call }: Claim): Performed => ({
-  status: 'in-doubt',
-  told: words.inDoubt(call.tool, call.action),
-});
 
 const address = (c: Claim) => ({ spaceId: c.spaceId, entityId: c.callId, callId: c.callId, runId: c.runId });
 

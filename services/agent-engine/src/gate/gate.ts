@@ -12,7 +12,6 @@ import { frozenDigest, isInfrastructureFault } from '@holdpoint/runtime';
 import { parseArguments } from '../domain/arguments/parse.js';
 import { scanArguments } from '../domain/arguments/scan.js';
 import type { WrittenCall } from '../domain/conversation.js';
-import { words } from '../domain/words.js';
 import type { Calls } from '../store/calls.js';
 import type { Claim } from '../store/executions.js';
 import type { ToolRegistry } from '../tools/registry.js';
@@ -24,6 +23,19 @@ import type { PolicyQuestion } from './policy-question.js';
 import type { GateRun } from './run-context.js';
 
 type Verdict = Stored<'policy.decided'>;
+
+/** What became of a call, as far as its round must know. */
+export interface Passed {
+  /** The call's result for the model; kept in the conversation. */
+  told: string;
+  /** For the model's next round alone, and kept nowhere. */
+  reminders: string[];
+  /** Nothing was done, and the same call again would be refused again. */
+  refused: boolean;
+}
+
+const refused = (told: string): Passed => ({ told, reminders: [], refused: true });
+const answered = (told: string): Passed => ({ told, reminders: [], refused: false });
 
 interface Frozen {
   place: CallPlace;
@@ -51,11 +63,25 @@ export class Gate {
     private readonly timeouts: { verdictMs: number; stagedMs: number },
   ) {}
 
+  /** Whether the call is of an action that is declared to read only. The tool's declaration says so, never the model. */
+  reads(run: Pick<GateRun, 'tools'>, written: WrittenCall & { providerExecuted: boolean; cutOff?: boolean }): boolean {
+    const tool = run.tools.includes(written.tool) ? this.registry.find(written.tool) : undefined;
+    if (!tool || written.providerExecuted || written.cutOff || !scanArguments(written.input).ok) return false;
+    const resolved = this.registry.resolve(tool, parseArguments(written.input));
+    return resolved.ok && resolved.action.hint === 'read';
+  }
+
+  /** Answers a call that was refused `times` times in a row without proposing it once more. */
+  repeated(run: GateRun, written: WrittenCall, times: number): Promise<Passed> {
+    return this.#refuse(run, placeOf(run, written), written, 'Error', 'tool.repeated', run.words.repeated(times));
+  }
+
   async pass(
     run: GateRun,
     written: WrittenCall & { step: number; index: number; providerExecuted: boolean; cutOff?: boolean },
-  ): Promise<string> {
-    const place = { spaceId: run.spaceId, conversationId: run.provenance.conversationId, callId: written.callId };
+  ): Promise<Passed> {
+    const place = placeOf(run, written);
+    const { words } = run;
     if (written.providerExecuted)
       return this.#refuse(run, place, written, 'Error', 'tool.provider-executed', words.providerExecuted());
     if (written.cutOff) return this.#refuse(run, place, written, 'Error', 'arguments.cut-off', words.cutOff());
@@ -63,7 +89,8 @@ export class Gate {
     const tool = run.tools.includes(written.tool) ? this.registry.find(written.tool) : undefined;
     if (!tool) return this.#refuse(run, place, written, 'NotFound', 'tool.not-found', words.unknownTool(run.tools));
     const scan = scanArguments(written.input);
-    if (!scan.ok) return this.#refuse(run, place, written, 'Error', scan.code, words.refusedArguments(scan.message));
+    if (!scan.ok)
+      return this.#refuse(run, place, written, 'Error', scan.code, words.refusedArguments(words.arguments[scan.code]));
     const args = parseArguments(written.input);
     const resolved = this.registry.resolve(tool, args);
     if (!resolved.ok)
@@ -81,6 +108,7 @@ export class Gate {
     );
     const call = { ...run.provenance, ...identity, digest };
 
+    if (run.signal.aborted) return refused(words.cancelled());
     await this.calls.proposing(place.callId, call, action.hint);
     const proposed = newEvent('tool.proposed', {
       ...address(run, place),
@@ -100,7 +128,9 @@ export class Gate {
     await this.publisher.publish(proposed);
     const frozen = { place, call, action, args, nonce };
     const verdict = await this.#verdict(run, frozen);
-    return verdict ? this.#act(run, frozen, verdict) : run.signal.aborted ? words.cancelled() : words.noVerdict();
+    if (!verdict) return refused(run.signal.aborted ? words.cancelled() : words.noVerdict());
+    const passed = await this.#act(run, frozen, verdict);
+    return { ...passed, reminders: remindersOf(run, verdict) };
   }
 
   /** The verdict that counts: of verdict and abandonment the one at the lower sequence (charter, section 6). */
@@ -137,13 +167,14 @@ export class Gate {
     );
   }
 
-  async #act(run: GateRun, frozen: Frozen, verdict: Verdict): Promise<string> {
+  async #act(run: GateRun, frozen: Frozen, verdict: Verdict): Promise<Passed> {
     const { place, call, action } = frozen;
+    const { words } = run;
     const decided = verdict.event.data;
     if (decided.verdict === 'deny') {
-      const told = words.denied(decided.reason, decided.rule, decided.policyVersion, decided.reminder);
+      const told = words.denied(decided.reason, decided.rule, decided.policyVersion);
       await this.#executed(run, place, { call, status: 'Denied', reason: decided.reason, told, nonce: frozen.nonce });
-      return told;
+      return refused(told);
     }
     if (decided.verdict === 'approve') {
       const staged = await this.facts.waitFor(
@@ -153,17 +184,17 @@ export class Gate {
         this.timeouts.stagedMs,
         run.signal,
       );
-      return words.submitted(place.spaceId, place.callId, staged?.event.data.number ?? null);
+      return answered(words.submitted(place.spaceId, place.callId, staged?.event.data.number ?? null));
     }
     return action.hint === 'read' ? this.#read(run, frozen) : this.#write(run, frozen, verdict.event);
   }
 
-  async #read(run: GateRun, { place, call, action, args, nonce }: Frozen): Promise<string> {
+  async #read(run: GateRun, { place, call, action, args, nonce }: Frozen): Promise<Passed> {
     const from = performance.now();
     const outcome = await attempt(action, args, { callId: place.callId, spaceId: place.spaceId, attempt: 1 });
     const durationMs = Math.round(performance.now() - from);
     const ok = outcome.kind === 'done';
-    const told = ok ? outcome.result : words.failed(outcome.kind === 'unknown' ? outcome.detail : outcome.error);
+    const told = ok ? outcome.result : run.words.failed(outcome.kind === 'unknown' ? outcome.detail : outcome.error);
     const status = ok ? 'Ok' : 'Error';
     await this.#executed(run, place, {
       call,
@@ -173,17 +204,20 @@ export class Gate {
       nonce,
       durationMs,
     });
-    return told;
+    return answered(told);
   }
 
   async #write(
     run: GateRun,
     { place, call, action, args, nonce }: Frozen,
     verdict: HoldpointEvent<'policy.decided'>,
-  ): Promise<string> {
+  ): Promise<Passed> {
+    const { words } = run;
     const claim: Claim = { ...place, runId: run.runId, call, held: false, attempt: 1, fence: newId() };
     const forgo = async (reason: string, told: string, state: 'refused' | 'abandoned' = 'refused') =>
-      (await this.effects.forgo(claim, state, reason, told, run.signal.aborted)) ? told : words.claimedElsewhere();
+      refused(
+        (await this.effects.forgo(claim, state, reason, told, run.signal.aborted)) ? told : words.claimedElsewhere(),
+      );
 
     if (run.signal.aborted) return forgo('run.cancelled', words.cancelled(), 'abandoned');
     const answer = await this.policy.ask(place, call, action).catch((error: unknown) => {
@@ -203,7 +237,7 @@ export class Gate {
       causationId: verdict.id,
       mayClaim: run.stillMine,
     });
-    return done?.told ?? words.claimedElsewhere();
+    return done ? answered(done.told) : refused(words.claimedElsewhere());
   }
 
   /** Closes a call that claimed nothing: refused ones and reads (stream first; charter, section 3). */
@@ -248,7 +282,7 @@ export class Gate {
     status: 'Error' | 'NotFound',
     reason: string,
     told: string,
-  ): Promise<string> {
+  ): Promise<Passed> {
     const none = new Uint8Array();
     const raw = written.input.length > MAX_CONTENT_BYTES ? written.input.slice(0, MAX_CONTENT_BYTES) : written.input;
     const kept = await this.content.seal(place, 'arguments', raw, none);
@@ -262,7 +296,7 @@ export class Gate {
       digest: null,
     };
     await this.#executed(run, place, { call, status, reason, told, nonce: none, arguments: kept.box });
-    return told;
+    return refused(told);
   }
 }
 
@@ -272,3 +306,18 @@ const address = (run: Pick<GateRun, 'runId'>, place: CallPlace) => ({
   callId: place.callId,
   runId: run.runId,
 });
+
+const placeOf = (run: GateRun, written: WrittenCall): CallPlace => ({
+  spaceId: run.spaceId,
+  conversationId: run.provenance.conversationId,
+  callId: written.callId,
+});
+
+/** The policy's own words, and ours about its flags. */
+function remindersOf(run: GateRun, { event }: Verdict): string[] {
+  const { call, flags, reminder } = event.data;
+  return [
+    ...(reminder === undefined ? [] : [reminder]),
+    ...(flags.length === 0 ? [] : [run.words.flagged(call.tool, flags)]),
+  ];
+}

@@ -2,6 +2,7 @@ import { newId, StreamReader } from '@holdpoint/eventing';
 import { Refusal } from '@holdpoint/runtime';
 import { Logger } from '@nestjs/common';
 import type { Transaction } from 'kysely';
+import { Wording } from '../agents.js';
 import type { AgentDeclaration } from '../config.js';
 import type { Recovery } from '../run/recovery.js';
 import type { Calls, OpenCall } from '../store/calls.js';
@@ -35,6 +36,7 @@ export class ProposedAnew {
     private readonly gate: Gate,
     private readonly recovery: Recovery,
     private readonly reader: StreamReader,
+    private readonly wording: Wording,
   ) {}
 
   /** @returns the id that the new call will have, and what orders it. @throws Refusal `engine.arguments-gone` */
@@ -73,15 +75,16 @@ export class ProposedAnew {
     const { agent, model, source, principal, conversationId, taskId, tool } = claimOf(row).call;
     const provenance = { agent, model, source, principal, conversationId, ...(taskId === undefined ? {} : { taskId }) };
     const declared = this.agents.get(agent);
-    const told =
+    const { told } =
       input === undefined
-        ? `It could not be proposed: ${why}.`
+        ? { told: `It could not be proposed: ${why}.` }
         : await this.gate.pass(
             {
               runId,
               spaceId,
               provenance,
               tools: declared?.space === spaceId ? declared.tools : [],
+              words: this.wording.of(agent),
               signal: new AbortController().signal,
               // no run is under way that could be taken over; the row of the call is what is claimed
               stillMine: async () => true,

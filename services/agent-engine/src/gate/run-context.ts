@@ -1,5 +1,6 @@
 import type { Provenance } from '@holdpoint/contracts';
 import type { Transaction } from 'kysely';
+import type { Words } from '../domain/words.js';
 import type { Database } from '../store/schema.js';
 
 /** What the gate must know of the run that a call belongs to: stamped by the engine, never taken from a tool or a model. */
@@ -9,6 +10,8 @@ export interface GateRun {
   provenance: Provenance;
   /** Names of the tools assigned to the agent. */
   tools: readonly string[];
+  /** In the agent's language. */
+  words: Words;
   /** Aborted when the run is cancelled. */
   signal: AbortSignal;
   /** Whether this engine still owns the run; holds until the transaction ends, so that a lost run claims nothing. */

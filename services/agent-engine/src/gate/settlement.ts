@@ -2,7 +2,7 @@ import type { Identity, SettleRequest } from '@holdpoint/contracts';
 import { newEvent, Outbox, OutboxRelay } from '@holdpoint/eventing';
 import { ContentDestroyed, Refusal } from '@holdpoint/runtime';
 import type { Kysely, Transaction } from 'kysely';
-import { words } from '../domain/words.js';
+import { Wording } from '../agents.js';
 import { type Claim, claimOf, type Executions } from '../store/executions.js';
 import type { Database } from '../store/schema.js';
 import type { CallContent } from './content.js';
@@ -16,6 +16,7 @@ export class Settlement {
     private readonly content: CallContent,
     private readonly outbox: Outbox,
     private readonly relay: OutboxRelay,
+    private readonly wording: Wording,
   ) {}
 
   /**
@@ -29,8 +30,8 @@ export class Settlement {
     said: SettleRequest,
     anew?: { callId: string; order: (tx: Transaction<Database>) => Promise<void> },
   ): Promise<void> {
-    const note =
-      said.note ?? (said.happened ? 'A person says that it happened.' : 'A person says that it did not happen.');
+    const words = this.wording.of(claim.call.agent);
+    const note = said.note ?? words.settled(said.happened);
     const result = await this.#seal(claim, anew ? `${note} ${words.proposedAnew(anew.callId)}` : note);
     await this.db.transaction().execute(async (tx) => {
       const found = await this.executions.settle(tx, claim.callId);

@@ -7,14 +7,19 @@ import {
   startRunRequest,
   token,
 } from '@holdpoint/contracts';
-import { Keyring, Refusal, requireRole, Who } from '@holdpoint/runtime';
-import { Body, Controller, Get, HttpCode, Inject, Param, Post } from '@nestjs/common';
+import { DATABASE, Keyring, Refusal, requireRole, Who } from '@holdpoint/runtime';
+import { Body, Controller, Get, Headers, HttpCode, Inject, Param, Post, Res } from '@nestjs/common';
+import type { Kysely } from 'kysely';
 import { AGENTS } from '../agents.js';
 import type { AgentDeclaration } from '../config.js';
 import { turnText } from '../domain/conversation.js';
+import { CancelRun } from '../run/cancel-run.js';
+import { Progress } from '../run/progress.js';
 import { StartRun } from '../run/start-run.js';
-import { Runs } from '../store/runs.js';
+import { principalOf, type RunRow, Runs } from '../store/runs.js';
+import type { Database } from '../store/schema.js';
 import { Turns } from '../store/turns.js';
+import { type Reply, sendEvents, wantsEvents } from './event-stream.js';
 import { runView } from './view.js';
 
 const notFound = (what: string) =>
@@ -28,15 +33,20 @@ export class RunsController {
     private readonly turns: Turns,
     private readonly keyring: Keyring,
     private readonly startRun: StartRun,
+    private readonly cancelRun: CancelRun,
+    private readonly progress: Progress,
+    @Inject(DATABASE) private readonly db: Kysely<Database>,
   ) {}
 
+  /** 202 with the run as it was queued; or, to a client that accepts `text/event-stream`, its progress. */
   @Post('agents/:agent/runs')
-  @HttpCode(202)
   async start(
     @Param('agent', { schema: name }) agentName: string,
     @Body({ schema: startRunRequest }) body: StartRunRequest,
     @Who() who: Identity,
-  ): Promise<RunView> {
+    @Headers('accept') accept: string | undefined,
+    @Res() reply: Reply,
+  ): Promise<void> {
     const agent = this.agents.get(agentName);
     if (!agent) throw notFound('agent');
     requireRole(who, agent.space);
@@ -51,15 +61,41 @@ export class RunsController {
       prompt: body.prompt,
       conversationId: body.conversationId,
     });
-    return this.show(runId, who);
+    await this.#answer(reply, accept, 202, await this.#find(runId, who));
   }
 
+  /** The run as it stands; or, to a client that accepts `text/event-stream`, its progress from the beginning. */
   @Get('runs/:id')
-  async show(@Param('id', { schema: token }) id: string, @Who() who: Identity): Promise<RunView> {
-    const run = await this.runs.find(id);
-    if (!run) throw notFound('run');
-    requireRole(who, run.space_id);
-    return runView(run, this.keyring);
+  async show(
+    @Param('id', { schema: token }) id: string,
+    @Who() who: Identity,
+    @Headers('accept') accept: string | undefined,
+    @Res() reply: Reply,
+  ): Promise<void> {
+    await this.#answer(reply, accept, 200, await this.#find(id, who));
+  }
+
+  /**
+   * By whoever started the run, and by owners and admins. A queued run is cancelled by the time this answers, a running one
+   * shortly after; cancelling it again changes nothing. @throws Refusal `engine.run-over` when it ended in another way
+   */
+  @Post('runs/:id/cancel')
+  @HttpCode(200)
+  async cancel(@Param('id', { schema: token }) id: string, @Who() who: Identity): Promise<RunView> {
+    const run = await this.#find(id, who);
+    const { kind, id: starter } = principalOf(run);
+    if (kind !== who.kind || starter !== who.id) requireRole(who, run.space_id, 'owner', 'admin');
+    const running = await this.db.transaction().execute((tx) => this.cancelRun.cancel(tx, { runId: id }, 'cancelled'));
+    this.cancelRun.wake(running);
+    const now = await this.#find(id, who);
+    if (now.completed_at !== null && now.state !== 'cancelled')
+      throw new Refusal(
+        'conflict',
+        'engine.run-over',
+        `This run is over (${now.state}); there is nothing to cancel. What it did stands in its chain.`,
+        { extras: { state: now.state, completedAt: now.completed_at.toISOString() } },
+      );
+    return runView(now, this.keyring);
   }
 
   @Get('conversations/:id')
@@ -74,5 +110,17 @@ export class RunsController {
       agent: known.agent,
       turns: turns.map((t) => ({ runId: t.runId, role: t.turn.role, text: turnText(t.turn), at: t.at.toISOString() })),
     };
+  }
+
+  async #find(id: string, who: Identity): Promise<RunRow> {
+    const run = await this.runs.find(id);
+    if (!run) throw notFound('run');
+    requireRole(who, run.space_id);
+    return run;
+  }
+
+  async #answer(reply: Reply, accept: string | undefined, status: number, run: RunRow): Promise<void> {
+    if (wantsEvents(accept)) sendEvents(reply, this.progress, run.run_id);
+    else reply.status(status).send(await runView(run, this.keyring));
   }
 }

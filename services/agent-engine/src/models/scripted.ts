@@ -8,6 +8,7 @@ import type {
 } from '@ai-sdk/provider';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { isReminder } from '../run/reminders.js';
 
 const script = z.strictObject({
   scripts: z.array(
@@ -54,7 +55,7 @@ export class ScriptedModel implements LanguageModelV4 {
   }
 
   async doStream({ prompt, abortSignal }: LanguageModelV4CallOptions) {
-    const lastUser = prompt.findLastIndex((m) => m.role === 'user');
+    const lastUser = prompt.findLastIndex((m) => m.role === 'user' && !isReminder(m));
     const asked = lastUser < 0 ? '' : messageText(prompt[lastUser] as LanguageModelV4Message);
     const round = prompt.slice(lastUser + 1).filter((m) => m.role === 'assistant').length;
     const turn = this.#script.scripts.find((s) => new RegExp(s.when, 'iu').test(asked))?.turns[round];

@@ -9,7 +9,7 @@ import {
   StreamReader,
 } from '@holdpoint/eventing';
 import type { Kysely } from 'kysely';
-import { words } from '../domain/words.js';
+import { Wording } from '../agents.js';
 import type { CallContent, CallPlace } from '../gate/content.js';
 import type { Effects } from '../gate/effects.js';
 import type { Gate } from '../gate/gate.js';
@@ -41,6 +41,7 @@ export class Recovery {
     private readonly outbox: Outbox,
     private readonly relay: OutboxRelay,
     private readonly lostAfterMs: number,
+    private readonly wording: Wording,
   ) {}
 
   async sweep(): Promise<void> {
@@ -75,32 +76,34 @@ export class Recovery {
 
   async #close(run: RunRow, open: OpenCall, place: CallPlace, reason: 'engine-lost' | 'cancelled'): Promise<string> {
     const { spaceId, callId } = place;
-    const call = open.ref;
-    if (call === null || !(await this.reader.last('tool.proposed', spaceId, callId))) return words.interrupted();
+    const words = this.wording.of(run.agent);
+    const cancelled = reason === 'cancelled';
     const executed = await this.reader.last('tool.executed', spaceId, callId);
     if (executed) return (await this.content.open(place, 'result', executed.event.data.result)) ?? words.interrupted();
+    const call = open.ref;
+    const neverBegun = cancelled ? words.cancelled() : words.interrupted();
+    if (call === null || !(await this.reader.last('tool.proposed', spaceId, callId))) return neverBegun;
 
     let verdict = await this.reader.last('policy.decided', spaceId, callId);
     if (!verdict) {
       const abandoned = await this.gate.abandon({ runId: run.run_id }, place, call, reason);
       verdict = await this.reader.last('policy.decided', spaceId, callId);
-      if (!verdict || verdict.seq > abandoned) return words.interrupted();
+      if (!verdict || verdict.seq > abandoned) return neverBegun;
     }
-    const { verdict: decided, reason: why, rule, policyVersion, reminder } = verdict.event.data;
-    const cancelled = reason === 'cancelled';
+    const { verdict: decided, reason: why, rule, policyVersion } = verdict.event.data;
     if (decided === 'approve') return words.submitted(spaceId, callId, null);
     if (decided === 'deny') {
-      const told = words.denied(why, rule, policyVersion, reminder);
+      const told = words.denied(why, rule, policyVersion);
       await this.#executed(run, place, { call, status: 'Denied', reason: why, told, cancelled });
       return told;
     }
     if (open.hint === 'read') {
-      await this.#executed(run, place, { call, status: 'Error', reason, told: words.interrupted(), cancelled });
-      return words.interrupted();
+      await this.#executed(run, place, { call, status: 'Error', reason, told: neverBegun, cancelled });
+      return neverBegun;
     }
     if (!(await this.executions.find(callId))) {
       const claim = { callId, spaceId, runId: run.run_id, call, held: false, attempt: 1, fence: newId() };
-      await this.effects.forgo(claim, 'abandoned', reason, words.interrupted(), cancelled);
+      if (await this.effects.forgo(claim, 'abandoned', reason, neverBegun, cancelled)) return neverBegun;
     }
     return words.interrupted();
   }
@@ -134,7 +137,11 @@ export class Recovery {
       last.calls.map(async (c) => {
         const place = { spaceId: run.space_id, conversationId: run.conversation_id, callId: c.callId };
         const text = await this.content.open(place, 'turn', answers.get(c.callId) ?? null);
-        return { providerCallId: c.providerCallId, tool: c.tool, text: text ?? words.interrupted() };
+        return {
+          providerCallId: c.providerCallId,
+          tool: c.tool,
+          text: text ?? this.wording.of(run.agent).interrupted(),
+        };
       }),
     );
     return { role: 'tool' as const, results };

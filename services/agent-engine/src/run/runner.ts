@@ -21,7 +21,7 @@ const DRAIN_MS = 5_000;
  */
 export class Runner implements OnApplicationBootstrap, OnModuleDestroy {
   readonly #log = new Logger(Runner.name);
-  readonly #active = new Map<string, Promise<void>>();
+  readonly #active = new Map<string, { done: Promise<void>; control: AbortController }>();
   #timers: NodeJS.Timeout[] = [];
   #stopping = false;
   #filling = false;
@@ -66,7 +66,7 @@ export class Runner implements OnApplicationBootstrap, OnModuleDestroy {
     const late = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, DRAIN_MS);
     });
-    await Promise.race([Promise.allSettled(this.#active.values()), late]);
+    await Promise.race([Promise.allSettled([...this.#active.values()].map((a) => a.done)), late]);
     clearTimeout(timer);
     const left = [...this.#active.keys()];
     if (left.length > 0)
@@ -80,6 +80,11 @@ export class Runner implements OnApplicationBootstrap, OnModuleDestroy {
         .catch((error: unknown) => this.#report('giving runs up', error));
   }
 
+  /** Stops a run that is played here; nothing happens when it is not. Its row says already that it is to be cancelled. */
+  abort(runId: string): void {
+    this.#active.get(runId)?.control.abort();
+  }
+
   poke(): void {
     void this.#fill().catch((error: unknown) => this.#report('taking runs', error));
   }
@@ -91,11 +96,12 @@ export class Runner implements OnApplicationBootstrap, OnModuleDestroy {
       while (!this.#stopping && this.#active.size < this.maxRunning) {
         const run = await this.#claim();
         if (!run) return;
-        const done = this.#play(run).finally(() => {
+        const control = new AbortController();
+        const done = this.#play(run, control).finally(() => {
           this.#active.delete(run.run_id);
           this.poke();
         });
-        this.#active.set(run.run_id, done);
+        this.#active.set(run.run_id, { done, control });
       }
     } finally {
       this.#filling = false;
@@ -134,8 +140,7 @@ export class Runner implements OnApplicationBootstrap, OnModuleDestroy {
     return run;
   }
 
-  async #play(run: RunRow): Promise<void> {
-    const control = new AbortController();
+  async #play(run: RunRow, control: AbortController): Promise<void> {
     let lost = false;
     const beat = setInterval(() => {
       this.runs.heartbeat(run.run_id, this.engine).then(

@@ -95,7 +95,11 @@ export class Runs {
     return numInsertedOrUpdatedRows === 1n;
   }
 
-  /** Takes the oldest queued run whose conversation is free. The partial unique index has the last word. */
+  /**
+   * Takes the oldest run that is the next one of its conversation, if that is free. A conversation's runs are played in the
+   * order in which they were queued, also when several engines claim at once: of those waiting only the oldest can be
+   * taken, whatever another engine has locked. The partial unique index has the last word.
+   */
   async claim(tx: Transaction<Database>, engine: string): Promise<RunRow | undefined> {
     return tx
       .updateTable('runs')
@@ -117,11 +121,20 @@ export class Runs {
                   .selectFrom('runs as b')
                   .select('b.run_id')
                   .whereRef('b.conversation_id', '=', 'r.conversation_id')
-                  .where('b.state', '=', 'running'),
+                  .where((g) =>
+                    g.or([
+                      g('b.state', '=', 'running'),
+                      g.and([
+                        g('b.state', '=', 'queued'),
+                        sql<boolean>`(b.queued_at, b.run_id) < (r.queued_at, r.run_id)`,
+                      ]),
+                    ]),
+                  ),
               ),
             ),
           )
           .orderBy('r.queued_at')
+          .orderBy('r.run_id')
           .limit(1)
           .forUpdate()
           .skipLocked(),
@@ -221,12 +234,14 @@ export class Runs {
       .execute();
   }
 
-  /** @returns the run that a cancelled task asks to stop, if it has not ended. */
-  async requestCancel(tx: Transaction<Database>, taskId: string): Promise<RunRow[]> {
+  /** @returns the runs that are asked to stop, locked: those of the task, or the one, that have not ended. */
+  async requestCancel(tx: Transaction<Database>, which: { taskId: string } | { runId: string }): Promise<RunRow[]> {
+    const [column, value] =
+      'taskId' in which ? (['task_id', which.taskId] as const) : (['run_id', which.runId] as const);
     return tx
       .updateTable('runs')
       .set({ cancel_requested: true })
-      .where('task_id', '=', taskId)
+      .where(column, '=', value)
       .where('state', 'in', ['queued', 'running'])
       .returningAll()
       .execute();

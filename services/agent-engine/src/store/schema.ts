@@ -53,6 +53,14 @@ export interface Database {
     content: string;
     created_at: Time;
   };
+  summaries: {
+    conversation_id: string;
+    /** The position of the last turn that it stands for. */
+    covers: number;
+    run_id: string;
+    content: string;
+    created_at: Time;
+  };
   calls: {
     call_id: string;
     run_id: string;

@@ -17,18 +17,24 @@ export class Turns {
     private readonly keyring: Keyring,
   ) {}
 
-  async list(spaceId: string, conversationId: string): Promise<{ runId: string; at: Date; turn: Turn }[]> {
-    const rows = await this.db
+  async list(
+    spaceId: string,
+    conversationId: string,
+    { after = 0, runId }: { after?: number; runId?: string } = {},
+  ): Promise<{ position: number; runId: string; at: Date; turn: Turn }[]> {
+    let query = this.db
       .selectFrom('turns')
       .selectAll()
       .where('conversation_id', '=', conversationId)
-      .orderBy('position')
-      .execute();
+      .where('position', '>', after);
+    if (runId !== undefined) query = query.where('run_id', '=', runId);
+    const rows = await query.orderBy('position').execute();
     return Promise.all(
       rows.map(async (r) => {
         const box = JSON.parse(r.content) as Sealed;
         const bytes = await this.keyring.open(box, { spaceId, entityId: conversationId, field: 'turn' });
-        return { runId: r.run_id, at: r.created_at, turn: JSON.parse(Buffer.from(bytes).toString()) as Turn };
+        const turn = JSON.parse(Buffer.from(bytes).toString()) as Turn;
+        return { position: r.position, runId: r.run_id, at: r.created_at, turn };
       }),
     );
   }
@@ -40,26 +46,31 @@ export class Turns {
     return { role: turn.role, content: await this.keyring.seal(target, JSON.stringify(turn)) };
   }
 
-  /** Only the one running run of a conversation appends; a lost one that comes back is stopped by the primary key. */
+  /**
+   * Only the one running run of a conversation appends; a lost one that comes back is stopped by the primary key.
+   * @returns the turn's position
+   */
   async append(
     tx: Transaction<Database>,
     { conversationId, runId }: { conversationId: string; runId: string },
     { role, content }: SealedTurn,
-  ): Promise<void> {
+  ): Promise<number> {
     const last = await tx
       .selectFrom('turns')
       .select((e) => e.fn.max('position').as('position'))
       .where('conversation_id', '=', conversationId)
       .executeTakeFirst();
+    const position = (last?.position ?? 0) + 1;
     await tx
       .insertInto('turns')
       .values({
         conversation_id: conversationId,
-        position: (last?.position ?? 0) + 1,
+        position,
         run_id: runId,
         role,
         content: JSON.stringify(content),
       })
       .execute();
+    return position;
   }
 }

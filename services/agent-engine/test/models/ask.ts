@@ -1,5 +1,6 @@
 import type { LanguageModelV4FunctionTool } from '@ai-sdk/provider';
 import { Logger } from '@nestjs/common';
+import type { AgentDeclaration } from '../../src/config.js';
 import type { Turn } from '../../src/domain/conversation.js';
 import { agentModels } from '../../src/models/agent-model.js';
 import { ModelFailure } from '../../src/models/failure.js';
@@ -30,7 +31,16 @@ export const modelFor = (wire: Wire, url: string, env: Record<string, string> = 
     MODEL_ATTEMPTS: '3',
     ...env,
   });
-  const agent = { name: 'helper', space: 'acme', model: `${wire.format}/${id}`, system: '', tools: [], maxSteps: 3 };
+  const agent: AgentDeclaration = {
+    name: 'helper',
+    space: 'acme',
+    model: `${wire.format}/${id}`,
+    system: '',
+    tools: [],
+    maxSteps: 3,
+    compactAfterTokens: 100_000,
+    language: 'en',
+  };
   const model = agentModels([agent], config).get('helper');
   if (!model) throw new Error('no model');
   return model;
