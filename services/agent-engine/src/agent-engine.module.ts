@@ -126,23 +126,14 @@ export class AgentEngineModule {
         make(PolicyQuestion, [], () => new PolicyQuestion(serviceClient(policy))),
         make(
           Effects,
-          [DATABASE, Executions, Outbox, OutboxRelay, CallContent, StreamReader, ENGINE, Wording],
-          (db, executions, outbox, relay, content, reader, engine, wording) =>
-            new Effects(
-              db,
-              executions,
-              outbox,
-              relay,
-              content,
-              reader,
-              {
-                leaseMs: config.EXECUTION_LEASE_MS,
-                attempts: config.EXECUTION_ATTEMPTS,
-                backoffMs: config.ATTEMPT_BACKOFF_MS,
-                engine,
-              },
-              wording,
-            ),
+          [DATABASE, Executions, Outbox, OutboxRelay, CallContent, StreamReader, Wording, ENGINE],
+          (db, executions, outbox, relay, content, reader, wording, engine) =>
+            new Effects(db, executions, outbox, relay, content, reader, wording, {
+              leaseMs: config.EXECUTION_LEASE_MS,
+              attempts: config.EXECUTION_ATTEMPTS,
+              backoffMs: config.ATTEMPT_BACKOFF_MS,
+              engine,
+            }),
         ),
         make(
           Gate,
@@ -155,9 +146,9 @@ export class AgentEngineModule {
         ),
         make(
           FrozenCallExecutor,
-          [FrozenArguments, Executions, Effects, PolicyQuestion],
-          (frozen, executions, effects, question) =>
-            new FrozenCallExecutor(frozen, executions, effects, question, config.APPROVAL_LAPSE_MS),
+          [AGENTS, FrozenArguments, Executions, Effects, PolicyQuestion],
+          (declared, frozen, executions, effects, question) =>
+            new FrozenCallExecutor(declared, frozen, executions, effects, question, config.APPROVAL_LAPSE_MS),
         ),
         build(FrozenArguments, ToolRegistry, CallContent, StreamReader),
         build(LaterAttempts, DATABASE, Executions, FrozenArguments, Effects),

@@ -5,6 +5,8 @@ import type { EventData, PolicyCheckReply, Verdict } from '@holdpoint/contracts'
 import type { Stored } from '@holdpoint/eventing';
 import { eventually } from '@holdpoint/testing';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { AGENTS } from '../src/agents.js';
+import type { AgentDeclaration } from '../src/config.js';
 import { startEngine, type TestEngine } from './engine.js';
 import { approvalOf, verdictOn } from './events.js';
 import { play, scriptOf } from './script.js';
@@ -39,6 +41,7 @@ describe('a call, row by row', () => {
         late: play('FileRW', '{"action":"write","path":"late.txt","content":"hello"}'),
         frozen: play('FileRW', '{"action":"write","path":"frozen.txt","content":"exactly this"}'),
         'frozen lapsed': play('FileRW', '{"action":"write","path":"lapsed.txt","content":"x"}'),
+        'frozen taken': play('FileRW', '{"action":"write","path":"taken.txt","content":"x"}'),
         'frozen denied': play('FileRW', '{"action":"write","path":"denied.txt","content":"x"}'),
         'frozen changed': play('FileRW', '{"action":"write","path":"changed.txt","content":"x"}'),
       }),
@@ -193,6 +196,21 @@ describe('a call, row by row', () => {
       expect(existsSync(join(engine.workspace, 'denied.txt'))).toBe(false);
     } finally {
       answer = {};
+    }
+  });
+
+  it('approved → closed: Denied when the tool was taken from the agent (openai-agents-python#4145)', async () => {
+    const { callId, proposal } = await proposed('frozen taken');
+    await decide(proposal, 'approve');
+    const agents = engine.app.get<Map<string, AgentDeclaration>>(AGENTS);
+    const helper = agents.get('helper') as AgentDeclaration;
+    agents.set('helper', { ...helper, tools: ['Mail'] });
+    try {
+      await release(proposal);
+      expect((await outcome(callId)).event.data).toMatchObject({ status: 'Denied', reason: 'tool.not-assigned' });
+      expect(existsSync(join(engine.workspace, 'taken.txt'))).toBe(false);
+    } finally {
+      agents.set('helper', helper);
     }
   });
 

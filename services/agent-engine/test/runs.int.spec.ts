@@ -1,5 +1,7 @@
+import { writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { createServer, type Server } from 'node:net';
+import { join } from 'node:path';
 import { taskPromptReply } from '@holdpoint/contracts';
 import { newEvent, newId } from '@holdpoint/eventing';
 import { eventually } from '@holdpoint/testing';
@@ -44,6 +46,8 @@ describe('runs and unknown ends', () => {
         slow: turn([], { waitMs: 20_000 }),
         waits: play('FileRW', '{"action":"write","path":"w.txt","content":"x"}'),
         sends: play('Mail', mail),
+        'reads much': turn(Array(3).fill({ tool: 'FileRW', arguments: '{"action":"read","path":"large.txt"}' })),
+        'writes too much': play('FileRW', `{"action":"write","path":"x","content":"${'a'.repeat(300_000)}"}`),
         'Your action .*': '      - text: I heard.\n',
       }),
       env: {
@@ -277,6 +281,26 @@ describe('runs and unknown ends', () => {
     await expect(sql`delete from executions where call_id = ${callId}`.execute(engine.db)).rejects.toThrow(
       /permission denied/,
     );
+  });
+
+  it('a round whose answers fill more than one box is said all the same, and larger arguments are an Error', async () => {
+    await writeFile(join(engine.workspace, 'large.txt'), 'a'.repeat(130_000));
+    const large = await engine.run('reads much');
+    for (const callId of await engine.calls(large, 3)) {
+      await engine.as.policy.publish(verdictOn(await engine.stored('tool.proposed', callId), 'auto'));
+    }
+    const { state, conversationId } = await engine.ended(large);
+    expect(state).toBe('ok');
+    const { body } = await engine.ask('GET', `/v1/conversations/${conversationId}`);
+    expect(JSON.stringify(body).length).toBeGreaterThan(300_000);
+
+    const tooLarge = await engine.run('writes too much', conversationId);
+    const [callId] = await engine.calls(tooLarge);
+    expect((await engine.stored('tool.executed', callId as string)).event.data).toMatchObject({
+      status: 'Error',
+      reason: 'arguments.too-large',
+    });
+    expect((await engine.ended(tooLarge)).state).toBe('ok');
   });
 
   it('unknown ids are 404, malformed bodies 400 with the field, for agents, runs, conversations and calls', async () => {

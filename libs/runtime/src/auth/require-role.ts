@@ -3,14 +3,15 @@ import { Refusal } from '../refusal.js';
 
 /**
  * A person who is a member of the space and, when roles are named, has one of them. A space that you are not a member
- * of does not exist for you. A service is nobody's member and never passes: a route that also serves services asks for
+ * of does not exist for you: pass `undefined` for what is not there, and both get one answer, so that nobody finds out
+ * what exists elsewhere. A service is nobody's member and never passes: a route that also serves services asks for
  * `who.kind` first.
  * @throws Refusal `not-found` or `forbidden`
  */
-export function requireRole(who: Identity, spaceId: string, ...roles: Role[]): void {
+export function requireRole(who: Identity, spaceId: string | undefined, ...roles: Role[]): asserts spaceId is string {
   if (who.kind !== 'person')
     throw new Refusal('forbidden', 'auth.people-only', 'Only a person can do this; use the token of a person.');
-  const role = Object.hasOwn(who.spaces, spaceId) ? who.spaces[spaceId] : undefined;
+  const role = spaceId !== undefined && Object.hasOwn(who.spaces, spaceId) ? who.spaces[spaceId] : undefined;
   if (role === undefined)
     throw new Refusal('not-found', 'auth.not-found', 'There is no such thing, or you are not a member of its space.');
   if (roles.length > 0 && !roles.includes(role))

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { CallRef, EventData, HoldpointEvent, Sealed } from '@holdpoint/contracts';
 import { newEvent, newId, Outbox, OutboxRelay, StreamReader } from '@holdpoint/eventing';
-import { ContentDestroyed, passed } from '@holdpoint/runtime';
+import { ContentDestroyed, isInfrastructureFault, passed } from '@holdpoint/runtime';
 import type { Kysely, Transaction } from 'kysely';
 import { Wording } from '../agents.js';
 import { backoffMs, conclude, type Earlier } from '../domain/conclude.js';
@@ -60,8 +60,8 @@ export class Effects {
     private readonly relay: OutboxRelay,
     private readonly content: CallContent,
     private readonly reader: StreamReader,
-    readonly settings: AttemptSettings,
     private readonly wording: Wording,
+    readonly settings: AttemptSettings,
   ) {}
 
   /**
@@ -184,44 +184,62 @@ export class Effects {
     passed('effect', claim.callId);
     const { executionClass } = action;
     const { attempts } = this.settings;
-    const then = conclude(outcome.kind, { executionClass, attempt: claim.attempt, attempts, earlier });
-    const said = outcome.kind === 'not-begun' ? 'did-not-happen' : outcome.kind;
-    const text = outcome.kind === 'done' ? outcome.result : outcome.kind === 'unknown' ? outcome.detail : outcome.error;
-    if (then === 'doubt') {
-      const reason = outcome.kind === 'not-begun' ? 'lease-lapsed' : 'tool-answered-unknown';
-      const won = await this.doubt(claim, reason, text);
-      return won ? this.#inDoubt(claim) : undefined;
-    }
-    if (then === 'again') {
-      const wait = backoffMs(this.settings.backoffMs, claim.attempt);
-      await this.db.transaction().execute((tx) => this.executions.again(tx, claim, said, wait));
-      return undefined;
-    }
-    const ok = outcome.kind === 'done';
-    const sealed = await this.#seal(claim, 'result', text, salt);
-    const executed = newEvent('tool.executed', {
-      ...address(claim),
-      data: {
-        call: claim.call,
-        status: ok ? 'Ok' : 'Error',
-        held: claim.held,
-        ...(ok ? {} : { reason: 'tool.did-not-happen' }),
-        result: sealed.box,
-        ...(sealed.truncated ? { truncated: sealed.truncated } : {}),
-        attempt: claim.attempt,
-        cancelled: cancelled(),
-        durationMs: Math.round(ms),
-      },
+    return this.#insist(action.timeoutMs, async () => {
+      const then = conclude(outcome.kind, { executionClass, attempt: claim.attempt, attempts, earlier });
+      const said = outcome.kind === 'not-begun' ? 'did-not-happen' : outcome.kind;
+      const text = this.#textOf(claim, outcome);
+      if (then === 'doubt') {
+        const reason = outcome.kind === 'not-begun' ? 'lease-lapsed' : 'tool-answered-unknown';
+        const won = await this.doubt(claim, reason, text);
+        return won ? this.#inDoubt(claim) : undefined;
+      }
+      if (then === 'again') {
+        const wait = backoffMs(this.settings.backoffMs, claim.attempt);
+        await this.db.transaction().execute((tx) => this.executions.again(tx, claim, said, wait));
+        return undefined;
+      }
+      const ok = outcome.kind === 'done';
+      const sealed = await this.#seal(claim, 'result', text, salt);
+      const executed = newEvent('tool.executed', {
+        ...address(claim),
+        data: {
+          call: claim.call,
+          status: ok ? 'Ok' : 'Error',
+          held: claim.held,
+          ...(ok ? {} : { reason: 'tool.did-not-happen' }),
+          result: sealed.box,
+          ...(sealed.truncated ? { truncated: sealed.truncated } : {}),
+          attempt: claim.attempt,
+          cancelled: cancelled(),
+          durationMs: Math.round(ms),
+        },
+      });
+      const ended = await this.db.transaction().execute(async (tx) => {
+        if (!(await this.executions.end(tx, claim, { state: 'closed', outcome: said }))) return false;
+        await this.outbox.add(tx, executed);
+        return true;
+      });
+      this.relay.poke();
+      passed('result', claim.callId);
+      if (!ended) return undefined;
+      return { status: ok ? 'Ok' : 'Error', told: ok ? text : this.wording.of(claim.call.agent).failed(text) };
     });
-    const ended = await this.db.transaction().execute(async (tx) => {
-      if (!(await this.executions.end(tx, claim, { state: 'closed', outcome: said }))) return false;
-      await this.outbox.add(tx, executed);
-      return true;
-    });
-    this.relay.poke();
-    passed('result', claim.callId);
-    if (!ended) return undefined;
-    return { status: ok ? 'Ok' : 'Error', told: ok ? text : this.wording.of(claim.call.agent).failed(text) };
+  }
+
+  /**
+   * Writes what this attempt alone knows, through an outage of the database, until its time is up: after that it is a
+   * person's to find out. The fence makes a second writing harmless.
+   */
+  async #insist<T>(timeoutMs: number, write: () => Promise<T>): Promise<T> {
+    const end = performance.now() + this.settings.leaseMs + timeoutMs;
+    for (;;) {
+      try {
+        return await write();
+      } catch (error) {
+        if (!isInfrastructureFault(error) || performance.now() > end) throw error;
+        await pause(FOLLOW_MS);
+      }
+    }
   }
 
   /** The end of a call that goes on elsewhere. Ends with it or with the run: attempts are bounded, in number and in time. */
@@ -248,6 +266,19 @@ export class Effects {
       if (error instanceof ContentDestroyed) return { box: null, truncated: undefined };
       throw error;
     });
+  }
+
+  #textOf({ call }: Claim, outcome: AttemptOutcome): string {
+    switch (outcome.kind) {
+      case 'done':
+        return outcome.result;
+      case 'unknown':
+        return outcome.detail;
+      case 'did-not-happen':
+        return outcome.error;
+      case 'not-begun':
+        return this.wording.of(call.agent).notStarted();
+    }
   }
 
   #inDoubt({ call }: Claim): Performed {

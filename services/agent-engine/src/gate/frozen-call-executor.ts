@@ -2,6 +2,7 @@ import type { HoldpointEvent } from '@holdpoint/contracts';
 import { newId, RetryLater } from '@holdpoint/eventing';
 import { isInfrastructureFault } from '@holdpoint/runtime';
 import { Logger } from '@nestjs/common';
+import type { AgentDeclaration } from '../config.js';
 import type { Claim, Executions } from '../store/executions.js';
 import type { Effects } from './effects.js';
 import type { FrozenArguments, Ready } from './frozen-arguments.js';
@@ -17,6 +18,7 @@ export class FrozenCallExecutor {
   readonly #log = new Logger(FrozenCallExecutor.name);
 
   constructor(
+    private readonly agents: ReadonlyMap<string, Pick<AgentDeclaration, 'space' | 'tools'>>,
     private readonly frozen: FrozenArguments,
     private readonly executions: Executions,
     private readonly effects: Effects,
@@ -72,6 +74,8 @@ export class FrozenCallExecutor {
     if (typeof opened === 'string') return opened;
     const ready = this.frozen.ready(data.call, opened);
     if (typeof ready === 'string') return ready;
+    const agent = this.agents.get(data.call.agent);
+    if (agent?.space !== spaceId || !agent.tools.includes(data.call.tool)) return 'tool.not-assigned';
     return (await this.executions.msSince(data.decidedAt)) > this.lapseMs ? 'approval.lapsed' : ready;
   }
 

@@ -22,9 +22,6 @@ import { Turns } from '../store/turns.js';
 import { type Reply, sendEvents, wantsEvents } from './event-stream.js';
 import { runView } from './view.js';
 
-const notFound = (what: string) =>
-  new Refusal('not-found', `engine.${what}-not-found`, `There is no such ${what}, or you may not see it.`);
-
 @Controller('v1')
 export class RunsController {
   constructor(
@@ -48,11 +45,12 @@ export class RunsController {
     @Res() reply: Reply,
   ): Promise<void> {
     const agent = this.agents.get(agentName);
-    if (!agent) throw notFound('agent');
-    requireRole(who, agent.space);
+    requireRole(who, agent?.space);
+    if (!agent) throw new Error('an agent without a space');
     if (body.conversationId !== undefined) {
       const known = await this.runs.conversation(body.conversationId);
-      if (known?.space_id !== agent.space || known.agent !== agent.name) throw notFound('conversation');
+      if (known?.agent !== agent.name) requireRole(who, undefined);
+      requireRole(who, known?.space_id);
     }
     const runId = await this.startRun.start({
       agent,
@@ -101,8 +99,8 @@ export class RunsController {
   @Get('conversations/:id')
   async conversation(@Param('id', { schema: token }) id: string, @Who() who: Identity): Promise<ConversationView> {
     const known = await this.runs.conversation(id);
-    if (!known) throw notFound('conversation');
-    requireRole(who, known.space_id);
+    requireRole(who, known?.space_id);
+    if (!known) throw new Error('a conversation without a space');
     const turns = await this.turns.list(known.space_id, id);
     return {
       id,
@@ -114,8 +112,8 @@ export class RunsController {
 
   async #find(id: string, who: Identity): Promise<RunRow> {
     const run = await this.runs.find(id);
-    if (!run) throw notFound('run');
-    requireRole(who, run.space_id);
+    requireRole(who, run?.space_id);
+    if (!run) throw new Error('a run without a space');
     return run;
   }
 

@@ -8,6 +8,8 @@ import {
   OutboxRelay,
   StreamReader,
 } from '@holdpoint/eventing';
+import { isInfrastructureFault } from '@holdpoint/runtime';
+import { Logger } from '@nestjs/common';
 import type { Kysely } from 'kysely';
 import { Wording } from '../agents.js';
 import type { CallContent, CallPlace } from '../gate/content.js';
@@ -27,6 +29,8 @@ type OpenCall = Awaited<ReturnType<Calls['ofRun']>>[number];
  * a synthetic result, so that a retry of the run never repeats a write blindly. Safe to run on several engines at once.
  */
 export class Recovery {
+  readonly #log = new Logger(Recovery.name);
+
   constructor(
     private readonly db: Kysely<Database>,
     private readonly runs: Runs,
@@ -45,7 +49,12 @@ export class Recovery {
   ) {}
 
   async sweep(): Promise<void> {
-    for (const run of await this.runs.lost(this.lostAfterMs)) await this.end(run, 'interrupted', 'engine-lost');
+    for (const run of await this.runs.lost(this.lostAfterMs))
+      await this.end(run, 'interrupted', 'engine-lost').catch((error: unknown) => {
+        // what hinders one run must not hold up the others
+        if (isInfrastructureFault(error)) throw error;
+        this.#log.error(`run ${run.run_id} cannot be ended: ${error instanceof Error ? error.message : String(error)}`);
+      });
   }
 
   /** Ends a run in the middle of whatever it was doing: its calls closed, its last round answered, its receipt written. */

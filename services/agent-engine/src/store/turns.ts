@@ -1,4 +1,4 @@
-import type { Sealed } from '@holdpoint/contracts';
+import { MAX_CONTENT_BYTES, type Sealed } from '@holdpoint/contracts';
 import { Keyring } from '@holdpoint/runtime';
 import type { Kysely, Transaction } from 'kysely';
 import type { Turn } from '../domain/conversation.js';
@@ -7,7 +7,8 @@ import type { Database } from './schema.js';
 /** A turn that is ready to be stored. */
 export interface SealedTurn {
   role: Turn['role'];
-  content: Sealed;
+  /** As many boxes as it takes: a round of calls may answer more than one box holds. */
+  content: Sealed[];
 }
 
 /** The conversation as it was said, in order. Content is sealed under the conversation's key at all times. */
@@ -31,9 +32,10 @@ export class Turns {
     const rows = await query.orderBy('position').execute();
     return Promise.all(
       rows.map(async (r) => {
-        const box = JSON.parse(r.content) as Sealed;
-        const bytes = await this.keyring.open(box, { spaceId, entityId: conversationId, field: 'turn' });
-        const turn = JSON.parse(Buffer.from(bytes).toString()) as Turn;
+        const place = { spaceId, entityId: conversationId, field: 'turn' as const };
+        const boxes = [JSON.parse(r.content) as Sealed | Sealed[]].flat();
+        const parts = await Promise.all(boxes.map((box) => this.keyring.open(box, place)));
+        const turn = JSON.parse(Buffer.concat(parts).toString()) as Turn;
         return { position: r.position, runId: r.run_id, at: r.created_at, turn };
       }),
     );
@@ -43,7 +45,11 @@ export class Turns {
   async seal(place: { spaceId: string; conversationId: string }, turn: Turn): Promise<SealedTurn> {
     const { spaceId, conversationId } = place;
     const target = { conversationId, spaceId, entityId: conversationId, field: 'turn' as const };
-    return { role: turn.role, content: await this.keyring.seal(target, JSON.stringify(turn)) };
+    const bytes = Buffer.from(JSON.stringify(turn));
+    const content: Sealed[] = [];
+    for (let at = 0; at < bytes.length; at += MAX_CONTENT_BYTES)
+      content.push(await this.keyring.seal(target, bytes.subarray(at, at + MAX_CONTENT_BYTES)));
+    return { role: turn.role, content };
   }
 
   /**

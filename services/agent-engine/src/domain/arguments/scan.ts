@@ -1,3 +1,4 @@
+import { FROZEN_NONCE_BYTES, MAX_CONTENT_BYTES } from '@holdpoint/contracts';
 import { type ArgumentsCode, sentenceFor } from './refusal.js';
 
 export interface ScanLimits {
@@ -6,7 +7,8 @@ export interface ScanLimits {
   /** Levels of nesting; the outermost object is the first. */
   maxDepth: number;
 }
-export const scanLimits: ScanLimits = { maxBytes: 256 * 1024, maxDepth: 64 };
+/** What a box holds beside the nonce of the frozen call (charter, sections 3 and 5). */
+export const scanLimits: ScanLimits = { maxBytes: MAX_CONTENT_BYTES - FROZEN_NONCE_BYTES, maxDepth: 64 };
 
 /** `at` is the index, in UTF-16 units, of what was refused. */
 export type Scan = { ok: true } | { ok: false; code: ArgumentsCode; at: number; message: string };
