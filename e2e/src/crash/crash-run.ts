@@ -146,6 +146,8 @@ class Trial {
         EXECUTION_LEASE_MS: '1000',
         MAIL_TIMEOUT_MS: '1000',
         DATABASE_TOOL_TIMEOUT_MS: '1000',
+        FILERW_TIMEOUT_MS: '1000',
+        ATTEMPT_BACKOFF_MS: '200',
         RUN_LOST_AFTER_MS: '3000',
         TASK_LEASE_MS: '3000',
         TASK_SCAN_MS: '200',

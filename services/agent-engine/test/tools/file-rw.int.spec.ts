@@ -20,7 +20,7 @@ beforeEach(async () => {
   outside = join(home, 'outside');
   await mkdir(root);
   await mkdir(outside);
-  tool = fileRwTool({ FILERW_ROOT: root });
+  tool = fileRwTool({ FILERW_ROOT: root, FILERW_TIMEOUT_MS: 30_000 });
   registry = new ToolRegistry([tool]);
 });
 afterEach(() => rm(home, { recursive: true }));

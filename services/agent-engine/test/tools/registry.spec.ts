@@ -13,6 +13,7 @@ const builtins = builtinTools({
   MAIL_TIMEOUT_MS: 60_000,
   MAIL_MAILDIR: '/maildir',
   FILERW_ROOT: '/workspace',
+  FILERW_TIMEOUT_MS: 30_000,
   DATABASE_TOOL_URL: 'postgres://127.0.0.1/target',
   DATABASE_TOOL_TIMEOUT_MS: 10_000,
 });

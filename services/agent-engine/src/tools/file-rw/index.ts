@@ -9,6 +9,14 @@ import { refusal } from './refused.js';
 import { deleteFile, reconcileWrite, writeFile } from './write.js';
 
 export const fileRwConfig = {
+  /** How long an action may take; a write that takes longer has an unknown end. */
+  FILERW_TIMEOUT_MS: z.coerce
+    .number()
+    .int()
+    .min(100)
+    .max(600_000)
+    .default(30_000)
+    .describe('a number of milliseconds from 100 to 600000'),
   FILERW_ROOT: z.string().refine(isAbsolute, 'must be an absolute path of a folder'),
 };
 export type FileRwConfig = z.infer<z.ZodObject<typeof fileRwConfig>>;
@@ -54,7 +62,7 @@ export function fileRwTool(config: FileRwConfig): Tool {
         scope: 'user',
         executionClass: 'idempotent',
         schema: read,
-        timeoutMs: 20_000,
+        timeoutMs: config.FILERW_TIMEOUT_MS,
         run: ({ path, offset = 0, length = MAX_READ }) => answer(() => readFile(root, path, offset, Number(length))),
       }),
       defineAction({
@@ -64,7 +72,7 @@ export function fileRwTool(config: FileRwConfig): Tool {
         scope: 'user',
         executionClass: 'idempotent',
         schema: list,
-        timeoutMs: 20_000,
+        timeoutMs: config.FILERW_TIMEOUT_MS,
         run: ({ path }) => answer(() => listFolder(root, path)),
       }),
       defineAction({
@@ -74,7 +82,7 @@ export function fileRwTool(config: FileRwConfig): Tool {
         scope: 'user',
         executionClass: 'reconcilable',
         schema: write,
-        timeoutMs: 30_000,
+        timeoutMs: config.FILERW_TIMEOUT_MS,
         run: ({ path, content }, ctx) => writeFile(root, path, content, ctx),
         reconcile: ({ path, content }, ctx) => reconcileWrite(root, path, content, ctx),
       }),
@@ -85,7 +93,7 @@ export function fileRwTool(config: FileRwConfig): Tool {
         scope: 'user',
         executionClass: 'at-most-once',
         schema: remove,
-        timeoutMs: 30_000,
+        timeoutMs: config.FILERW_TIMEOUT_MS,
         run: ({ path }, ctx) => deleteFile(root, path, ctx),
       }),
       defineAction({
@@ -95,7 +103,7 @@ export function fileRwTool(config: FileRwConfig): Tool {
         scope: 'user',
         executionClass: 'at-most-once',
         schema: purge,
-        timeoutMs: 60_000,
+        timeoutMs: config.FILERW_TIMEOUT_MS,
         run: ({ path }, ctx) => purgeFolder(root, path, ctx),
       }),
     ],
