@@ -34,6 +34,7 @@ import { Progress } from './run/progress.js';
 import { Recovery } from './run/recovery.js';
 import { Runner } from './run/runner.js';
 import { StartRun } from './run/start-run.js';
+import { checkRules } from './rules.js';
 import { Calls } from './store/calls.js';
 import { Executions } from './store/executions.js';
 import { Runs } from './store/runs.js';
@@ -78,6 +79,7 @@ export class AgentEngineModule {
     for (const a of agents.values())
       for (const t of a.tools)
         if (!registry.find(t)) throw new Error(`${config.HOLDPOINT_CONFIG}: agents.${a.name}.tools: ${noTool(t)}`);
+    checkRules(config.HOLDPOINT_CONFIG, agents, registry);
     const master = MasterKey.fromFile(config.HOLDPOINT_MASTER_KEY_FILE);
     const policy = { baseUrl: config.POLICY_URL, token: config.HOLDPOINT_SERVICE_TOKEN, timeoutMs: POLICY_TIMEOUT_MS };
 

@@ -25,6 +25,38 @@ export function actionSchema(action: ToolAction): ObjectSchema {
   return object;
 }
 
+/** The keywords of JSON Schema that say what is inside; the others only narrow it. */
+export interface JsonSchema {
+  type?: unknown;
+  properties?: Record<string, JsonSchema>;
+  additionalProperties?: JsonSchema | boolean;
+  items?: JsonSchema;
+  prefixItems?: JsonSchema[];
+  anyOf?: JsonSchema[];
+  oneOf?: JsonSchema[];
+  allOf?: JsonSchema[];
+}
+
+/** Whether what stands at `path` may be an integer and no other number. */
+export function takesExactInteger(schema: JsonSchema, path: readonly string[]): boolean {
+  const types = declaredAt(schema, path).map((s) => s.type);
+  return types.includes('integer') && !types.includes('number');
+}
+
+function declaredAt(schema: JsonSchema, path: readonly string[]): JsonSchema[] {
+  const branches = [...(schema.anyOf ?? []), ...(schema.oneOf ?? []), ...(schema.allOf ?? [])];
+  const inBranches = branches.flatMap((s) => declaredAt(s, path));
+  const [key, ...rest] = path;
+  if (key === undefined) return [schema, ...inBranches];
+  const { properties, additionalProperties, items, prefixItems } = schema;
+  const inside =
+    (properties && Object.hasOwn(properties, key) ? properties[key] : undefined) ??
+    (typeof additionalProperties === 'object' ? additionalProperties : undefined) ??
+    prefixItems?.[Number(key)] ??
+    items;
+  return [...(inside ? declaredAt(inside, rest) : []), ...inBranches];
+}
+
 /**
  * The one schema that a model is given for a tool. OpenAI and Anthropic both refuse `oneOf`, `anyOf` and `allOf` at the
  * top, so the actions' fields are merged; which belong to which action stands in `modelDescription`, and the action's
