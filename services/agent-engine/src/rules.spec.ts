@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { loadAgents } from './config.js';
+import { AgentEngineModule } from './agent-engine.module.js';
+import { engineConfig, loadAgents } from './config.js';
 import { checkRules } from './rules.js';
 import { builtinTools, toolConfig, UNCONFIGURED } from './tools/catalogue.js';
 import { ToolRegistry } from './tools/registry.js';
@@ -54,6 +55,27 @@ describe('rules of the operator', () => {
 
   it('a key on a line of its own is named by that line', () => {
     expect(() => check('tool: Mail\n      verdict: deny\n      action: sned')).toThrow(/holdpoint\.yaml:7: /);
+  });
+
+  it('keeps the engine from starting', () => {
+    const path = join(home, 'whole.yaml');
+    const agents = 'agents:\n  assistant: { space: acme, model: openai/m, tools: [Mail] }\n';
+    writeFileSync(path, `${agents}policy:\n  rules:\n    - { tool: Maill, verdict: deny }\n`);
+    const config = engineConfig.parse({
+      ...settings,
+      DATABASE_URL: 'postgres://127.0.0.1:1/holdpoint',
+      NATS_URL: 'nats://127.0.0.1:1',
+      NATS_USER: 'agent-engine',
+      NATS_PASSWORD: 'x',
+      PORT: '0',
+      HOLDPOINT_IDENTITY_FILE: join(home, 'identities.json'),
+      HOLDPOINT_SERVICE_TOKEN: '0123456789abcdef0123456789abcdef',
+      HOLDPOINT_MASTER_KEY_FILE: join(home, 'master.key'),
+      HOLDPOINT_CONFIG: path,
+      POLICY_URL: 'http://127.0.0.1:1',
+      OPENAI_API_KEY: 'k',
+    });
+    expect(() => AgentEngineModule.forRoot(config)).toThrow(/whole\.yaml:5: .*there is no tool "Maill"/);
   });
 
   it.each([

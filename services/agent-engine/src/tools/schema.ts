@@ -12,12 +12,14 @@ export interface ObjectSchema {
 
 /**
  * @throws when the action's schema is not a strict object whose `action` is the action's own name, or has a default, a
- * transform or an object inside that is not strict: then what it takes and what it gives differ.
+ * transform or an object inside that is not strict: then what it takes and what it gives differ. Nor may it refer to parts
+ * of itself: models are given its fields alone, and exact integers are found by their path.
  */
 export function actionSchema(action: ToolAction): ObjectSchema {
-  const { $schema, ...schema } = z.toJSONSchema(action.schema);
+  const { $schema, ...schema } = z.toJSONSchema(action.schema, { cycles: 'throw' });
   const object = schema as unknown as ObjectSchema;
   const { $schema: _, ...taken } = z.toJSONSchema(action.schema, { io: 'input' });
+  if ('$defs' in schema) throw new Error(`the schema of action ${action.name} must be written out, without references`);
   if (object.type !== 'object' || object.additionalProperties !== false || canonical(taken) !== canonical(schema))
     throw new Error(`the schema of action ${action.name} must be a strict object that only checks`);
   if (object.properties['action']?.['const'] !== action.name || !object.required?.includes('action'))

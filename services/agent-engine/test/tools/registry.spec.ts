@@ -270,6 +270,14 @@ describe('a registry', () => {
     expect(one(z.strictObject({ action: z.literal('list'), n: z.string().transform(Number) }))).toThrow();
     expect(one(z.strictObject({ action: z.literal('list'), n: z.number().default(1) }))).toThrow('only checks');
     expect(one(z.strictObject({ action: z.literal('list'), o: z.object({}) }))).toThrow('only checks');
+    const named = z.string().meta({ id: 'Named' });
+    expect(one(z.strictObject({ action: z.literal('list'), n: named }))).toThrow('without references');
+    const loop = z.strictObject({
+      get next() {
+        return loop.optional();
+      },
+    });
+    expect(one(z.strictObject({ action: z.literal('list'), loop }))).toThrow();
     expect(() => new ToolRegistry([records, records])).toThrow('two tools');
     expect(() => new ToolRegistry([{ ...records, actions: [list, list] }])).toThrow('two actions');
     expect(() => new ToolRegistry([{ ...records, actions: [] }])).toThrow('no action');
