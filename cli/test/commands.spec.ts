@@ -121,7 +121,7 @@ describe('run', () => {
   });
 
   it('ends with 1 when the run did not end well, and with its JSON', async () => {
-    const failed = { ...run, state: 'failed', reason: 'model-error', result: null };
+    const failed = { ...run, state: 'failed', reason: 'engine-error', result: null };
     at.answers.set('POST /v1/agents/secretary/runs', { status: 202, json: failed });
     at.answers.set('GET /v1/approvals', { json: { items: [] } });
     const ended = await at.holdpoint('run', 'secretary', 'x', '--conversation', 'talk1', '--json', '--as', 'ben');

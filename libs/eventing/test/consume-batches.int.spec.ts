@@ -3,7 +3,9 @@ import { eventually, startBus, type TestBus } from '@holdpoint/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { headers } from '@nats-io/nats-core';
 import { type BatchConsumer, type Bus, consumeBatches, type RawMessage } from '../src/index.js';
-import { bringBack, busOf, Opened, publisherOf, taskCancelled, token } from './fixture.js';
+import { bringBack, busOf, expectLogs, Opened, publisherOf, taskCancelled, token } from './fixture.js';
+
+expectLogs(/ events from \d+, failed: /, /^the stream no longer holds events /);
 
 const CONSUMER = consumerName('audit', '>');
 const opened = new Opened();

@@ -14,7 +14,17 @@ import {
   JetStreamServer,
   RetryLater,
 } from '../src/index.js';
-import { bringBack, busOf, Cable, open, publisherOf, taskCancelled, token } from './fixture.js';
+import { bringBack, busOf, Cable, expectLogs, open, publisherOf, taskCancelled, token } from './fixture.js';
+
+expectLogs(
+  / failed, attempt \d/,
+  / waits, something it needs is down: /,
+  / is a dead letter: (Error at|InvalidEvent|Discard)/,
+  / was replayed$/,
+  / failed again when replayed: /,
+  / is not being consumed: (ClosedConnectionError|ConsumerNotFoundError)/,
+  /^a connection broke: /,
+);
 
 const PATTERN = 'task.cancelled.>';
 const CONSUMER = consumerName('agent-engine', PATTERN);

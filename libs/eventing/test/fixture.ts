@@ -3,6 +3,7 @@ import { createServer, connect as dial, type Server, type Socket } from 'node:ne
 import type { ServiceName } from '@holdpoint/contracts';
 import { openDatabase } from '@holdpoint/runtime';
 import { eventually, startBus, type TestBus, testDatabase } from '@holdpoint/testing';
+import { ConsoleLogger, Logger } from '@nestjs/common';
 import { sql } from 'kysely';
 import type { AnyDatabase } from '../src/event-context.js';
 import {
@@ -16,6 +17,17 @@ import {
 } from '../src/index.js';
 
 export const SCHEMA = 'eventing_test';
+
+/** The failures of a test are meant, and so is what is logged of them: it is left out, and all else is printed. */
+export function expectLogs(...meant: RegExp[]): void {
+  class Unexpected extends ConsoleLogger {
+    protected override printMessages(messages: unknown[], ...how: never[]): void {
+      const left = messages.filter((m) => !meant.some((pattern) => pattern.test(String(m))));
+      super.printMessages(left, ...how);
+    }
+  }
+  Logger.overrideLogger(new Unexpected());
+}
 
 /** Everything that a test opened, closed in reverse order. */
 export class Opened {

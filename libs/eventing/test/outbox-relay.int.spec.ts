@@ -4,7 +4,14 @@ import { eventually } from '@holdpoint/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
 import { type Bus, Outbox, OutboxRelay, Unpublishable } from '../src/index.js';
-import { approvalVoted, bringBack, busOf, Cable, callStaged, open, publisherOf, token } from './fixture.js';
+import { approvalVoted, bringBack, busOf, Cable, callStaged, expectLogs, open, publisherOf, token } from './fixture.js';
+
+expectLogs(
+  /^the relay starts over: /,
+  /^events wait in the outbox: /,
+  / its entity is held up: AlreadyDecided: /,
+  /^a connection broke: /,
+);
 
 let world: Awaited<ReturnType<typeof open>>;
 let hub: Bus;

@@ -27,6 +27,7 @@ import { DoubtsController } from './http/doubts.controller.js';
 import { RunsController } from './http/runs.controller.js';
 import { TaskPromptsController } from './http/task-prompts.controller.js';
 import { agentModels } from './models/agent-model.js';
+import { checkRules } from './rules.js';
 import { CancelRun } from './run/cancel-run.js';
 import { Compaction } from './run/compaction.js';
 import { Player } from './run/play.js';
@@ -78,6 +79,7 @@ export class AgentEngineModule {
     for (const a of agents.values())
       for (const t of a.tools)
         if (!registry.find(t)) throw new Error(`${config.HOLDPOINT_CONFIG}: agents.${a.name}.tools: ${noTool(t)}`);
+    checkRules(config.HOLDPOINT_CONFIG, agents, registry);
     const master = MasterKey.fromFile(config.HOLDPOINT_MASTER_KEY_FILE);
     const policy = { baseUrl: config.POLICY_URL, token: config.HOLDPOINT_SERVICE_TOKEN, timeoutMs: POLICY_TIMEOUT_MS };
 

@@ -87,7 +87,7 @@ export function loadAgents(path: string, model?: string): Map<string, AgentDecla
   const doc = parseDocument(readFileSync(path, 'utf8'), { lineCounter: lines, uniqueKeys: true });
   const at = (offset: number) => `${path}:${lines.linePos(offset).line}`;
   const broken = doc.errors[0];
-  if (broken) throw new Error(`${at(broken.pos[0])}: ${broken.message}`);
+  if (broken) throw new Error(`${at(broken.pos[0])}: ${broken.message.split('\n')[0]}`);
   const parsed = declarations.safeParse(doc.toJS());
   if (!parsed.success) {
     const issue = parsed.error.issues[0];

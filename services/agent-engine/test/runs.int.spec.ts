@@ -188,7 +188,11 @@ describe('runs and unknown ends', () => {
     await sql`update runs set engine = 'gone', heartbeat_at = to_timestamp(0) where run_id = ${runId}`.execute(
       engine.db,
     );
-    expect(await engine.ended(runId)).toMatchObject({ state: 'interrupted', reason: 'engine-lost' });
+    expect(await engine.ended(runId)).toMatchObject({
+      state: 'interrupted',
+      reason: 'engine-lost',
+      result: expect.stringContaining('start another run'),
+    });
     expect((await engine.stored('tool.abandoned', callId as string)).event.data.reason).toBe('engine-lost');
     await engine.as.policy.publish(verdictOn(proposal, 'auto'));
     const next = await engine.run('hello', proposal.event.data.call.conversationId);
@@ -210,7 +214,10 @@ describe('runs and unknown ends', () => {
         data: { by: { kind: 'person', id: 'ada' }, reason: 'no longer needed', runId },
       }),
     );
-    expect((await engine.ended(runId)).state).toBe('cancelled');
+    expect(await engine.ended(runId)).toMatchObject({
+      state: 'cancelled',
+      result: expect.stringContaining('start another run'),
+    });
     expect((await engine.stored('tool.abandoned', callId as string)).event.data.reason).toBe('cancelled');
     expect(await engine.reader.last('tool.executed', 'acme', callId as string)).toBeNull();
   });

@@ -260,11 +260,26 @@ describe('one writer', () => {
 });
 
 describe('log and stream disagree', () => {
+  const said: string[] = [];
+  const write = process.stdout.write;
+  beforeEach(() => {
+    said.length = 0;
+    process.stdout.write = ((...written: Parameters<typeof write>) => {
+      if (!String(written[0]).includes('"the log is halted"')) return write.apply(process.stdout, written);
+      said.push(String(written[0]));
+      return true;
+    }) as typeof write;
+  });
+  afterEach(() => {
+    process.stdout.write = write;
+  });
+
   const halts = async (fault: string) => {
     await eventually(async () => (await world.get('/v1/audit/position')).body['fault'] === fault);
     const answer = await fetch(`${world.url}/readyz`);
     expect(answer.status).toBe(503);
     expect(((await answer.json()) as { failing: string[] }).failing).toContain('audit-log');
+    expect(said.join('')).toContain(fault);
   };
   const stopAfter = async (messages: number) => {
     const app = await world.start();

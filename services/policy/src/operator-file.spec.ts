@@ -72,6 +72,15 @@ describe('one bad rule refuses the file, with its line and what is wrong', () =>
     expect(message).toContain('refused as a whole');
   });
 
+  test('an agent that the file does not declare is named, with those that it declares', () => {
+    const file = (agent: string) =>
+      `agents:\n  assistant: {}\npolicy:\n  rules:\n    - tool: Mail\n      agent: ${agent}\n      verdict: deny\n`;
+    expect(refusal(file('asistant'))).toContain(
+      'line 6: policy.rules[0].agent: there is no agent "asistant"; declared: assistant',
+    );
+    expect(parseOperatorFile(file('assistant')).rules).toHaveLength(1);
+  });
+
   test('a key on a line of its own is named by that line', () => {
     expect(refusal('policy:\n  rules:\n    - tool: Mail\n      verdict: deny\n      actoin: send\n')).toContain(
       'line 5',

@@ -103,8 +103,21 @@ export function parseOperatorFile(text: string, path = 'holdpoint.yaml'): Operat
     ([first, second]) =>
       `line ${lineOf(doc, lines, ['policy', 'rules', second])}: policy.rules[${second}]: names the same calls as the rule in line ${lineOf(doc, lines, ['policy', 'rules', first])}: keep one`,
   );
-  if (twice.length > 0) throw new OperatorFileError(path, twice);
+  const declared = agentsOf(whole);
+  const strangers = all.flatMap((r, i) =>
+    r.agent === undefined || declared === undefined || declared.includes(r.agent)
+      ? []
+      : `line ${lineOf(doc, lines, ['policy', 'rules', i, 'agent'])}: policy.rules[${i}].agent: there is no agent ${JSON.stringify(r.agent)}; declared: ${declared.join(', ') || 'none'}`,
+  );
+  const faults = [...twice, ...strangers];
+  if (faults.length > 0) throw new OperatorFileError(path, faults);
   return { mode, default: fallback, expiresAfterSeconds: expiresAfter, rules: all };
+}
+
+/** Undefined where the file declares none: then it says nothing of which there are. */
+function agentsOf(whole: object): string[] | undefined {
+  const { agents } = whole as { agents?: unknown };
+  return typeof agents === 'object' && agents !== null && !Array.isArray(agents) ? Object.keys(agents) : undefined;
 }
 
 type Path = (string | number)[];

@@ -53,6 +53,7 @@ const calls: { [K in keyof Texts]: Parameters<Texts[K]>[] } = {
   modelFailed: [
     ['model.refused', 'it answered 401'],
     ['model.unavailable', 'it answered 503'],
+    ['model.cut-off', 'its answer ended in the middle'],
   ],
   stepLimit: [[24]],
   tokenBudget: [[1234, 1000]],

@@ -89,12 +89,17 @@ const en = {
     `The model gave no answer: ${detail}. Nothing of this round was carried out. ` +
     (reason === 'model.refused'
       ? "Check the agent's model, its key and its endpoint, then start another run."
-      : 'Start another run later.'),
+      : reason === 'model.unavailable'
+        ? 'Start another run once it answers.'
+        : "Start another run; if this comes again, change the agent's model in holdpoint.yaml."),
 
-  stepLimit: (steps: number) => `The run was ended after ${steps} steps, which is its limit.`,
+  stepLimit: (steps: number) =>
+    `The run was ended after ${steps} steps, which is its limit. What it had done stands. ` +
+    'Start another run in the same conversation to go on, or raise maxSteps of the agent in holdpoint.yaml.',
 
   tokenBudget: (used: number, budget: number) =>
-    `The run was ended: it has used ${used} tokens, and its budget is ${budget}.`,
+    `The run was ended: it has used ${used} tokens, and its budget is ${budget}. What it had done stands. ` +
+    'Start another run in the same conversation to go on, or raise maxTokens of the agent in holdpoint.yaml.',
 
   wakeUp(w: WakeUp, spaceId: string, result: string | null, reason: string | null): string {
     const action = named(w.tool, w.action);
@@ -229,12 +234,17 @@ const de: Words = {
     `Das Modell hat keine Antwort gegeben: ${detail}. Nichts aus dieser Runde wurde ausgeführt. ` +
     (reason === 'model.refused'
       ? 'Prüfe das Modell des Agenten, seinen Schlüssel und seinen Endpunkt, dann starte einen neuen Lauf.'
-      : 'Starte später einen neuen Lauf.'),
+      : reason === 'model.unavailable'
+        ? 'Starte einen neuen Lauf, sobald es wieder antwortet.'
+        : 'Starte einen neuen Lauf; kommt das wieder vor, ändere das Modell des Agenten in holdpoint.yaml.'),
 
-  stepLimit: (steps) => `Der Lauf wurde nach ${steps} Schritten beendet; das ist seine Grenze.`,
+  stepLimit: (steps) =>
+    `Der Lauf wurde nach ${steps} Schritten beendet; das ist seine Grenze. Was er getan hat, bleibt getan. ` +
+    'Starte zum Weitermachen einen neuen Lauf in derselben Unterhaltung, oder erhöhe maxSteps des Agenten in holdpoint.yaml.',
 
   tokenBudget: (used, budget) =>
-    `Der Lauf wurde beendet: Er hat ${used} Token verbraucht, und sein Budget ist ${budget}.`,
+    `Der Lauf wurde beendet: Er hat ${used} Token verbraucht, und sein Budget ist ${budget}. Was er getan hat, bleibt getan. ` +
+    'Starte zum Weitermachen einen neuen Lauf in derselben Unterhaltung, oder erhöhe maxTokens des Agenten in holdpoint.yaml.',
 
   wakeUp(w, spaceId, result, reason) {
     const action = named(w.tool, w.action);

@@ -1,6 +1,7 @@
 import type { RunView, Sealed } from '@holdpoint/contracts';
 import { ContentDestroyed, ContentUnreadable, Keyring } from '@holdpoint/runtime';
 import { provenanceOf, type RunRow } from '../store/runs.js';
+import { whatNow } from './ended.js';
 
 export async function runView(r: RunRow, keyring: Keyring): Promise<RunView> {
   return {
@@ -12,12 +13,14 @@ export async function runView(r: RunRow, keyring: Keyring): Promise<RunView> {
     ...(r.reason === null ? {} : { reason: r.reason }),
     steps: r.steps,
     usage: { promptTokens: r.prompt_tokens, completionTokens: r.completion_tokens, cachedTokens: r.cached_tokens },
-    result: await resultText(r, keyring),
+    result: (await resultText(r, keyring)) ?? (failed(r) ? whatNow(r.reason) : null),
     queuedAt: r.queued_at.toISOString(),
     startedAt: r.started_at?.toISOString() ?? null,
     completedAt: r.completed_at?.toISOString() ?? null,
   };
 }
+
+const failed = (r: RunRow) => r.state === 'failed' || r.state === 'interrupted' || r.state === 'cancelled';
 
 async function resultText(r: RunRow, keyring: Keyring): Promise<string | null> {
   if (r.result === null) return null;

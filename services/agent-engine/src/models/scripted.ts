@@ -6,7 +6,7 @@ import type {
   LanguageModelV4Message,
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider';
-import { parse } from 'yaml';
+import { parseDocument } from 'yaml';
 import { z } from 'zod';
 import { isReminder } from '../run/reminders.js';
 
@@ -14,7 +14,14 @@ const script = z.strictObject({
   scripts: z.array(
     z.strictObject({
       /** Regular expression, held against the last user message; the first script that matches plays. */
-      when: z.string(),
+      when: z.string().transform((pattern, issues) => {
+        try {
+          return new RegExp(pattern, 'iu');
+        } catch {
+          issues.addIssue({ code: 'custom', message: `${JSON.stringify(pattern)} is not a regular expression` });
+          return z.NEVER;
+        }
+      }),
       turns: z.array(
         z.strictObject({
           text: z.string().default(''),
@@ -42,7 +49,10 @@ export class ScriptedModel implements LanguageModelV4 {
 
   /** @throws when the file is missing or is not a script; the text names file and field. */
   constructor(path: string) {
-    const parsed = script.safeParse(parse(readFileSync(path, 'utf8')));
+    const doc = parseDocument(readFileSync(path, 'utf8'));
+    const broken = doc.errors[0];
+    if (broken) throw new Error(`${path}: ${broken.message.split('\n')[0]}`);
+    const parsed = script.safeParse(doc.toJS());
     if (!parsed.success) {
       const issue = parsed.error.issues[0];
       throw new Error(`${path}: ${issue?.path.join('.')}: ${issue?.message}`);
@@ -58,7 +68,7 @@ export class ScriptedModel implements LanguageModelV4 {
     const lastUser = prompt.findLastIndex((m) => m.role === 'user' && !isReminder(m));
     const asked = lastUser < 0 ? '' : messageText(prompt[lastUser] as LanguageModelV4Message);
     const round = prompt.slice(lastUser + 1).filter((m) => m.role === 'assistant').length;
-    const turn = this.#script.scripts.find((s) => new RegExp(s.when, 'iu').test(asked))?.turns[round];
+    const turn = this.#script.scripts.find((s) => s.when.test(asked))?.turns[round];
     if (turn && turn.waitMs > 0) await pause(turn.waitMs, undefined, abortSignal ? { signal: abortSignal } : {});
 
     const text = turn?.text ?? (round === 0 ? 'My script has nothing for this.' : 'Done.');

@@ -174,7 +174,7 @@ export class Runner implements OnApplicationBootstrap, OnModuleDestroy {
   async #fail(run: RunRow, cancelled: boolean): Promise<void> {
     try {
       if (cancelled) await this.recovery.end(run, 'cancelled', 'cancelled');
-      else await this.recovery.end(run, 'failed', 'model-error');
+      else await this.recovery.end(run, 'failed', 'engine-error');
     } catch (error) {
       this.#report(`run ${run.run_id} could not be ended`, error);
     }

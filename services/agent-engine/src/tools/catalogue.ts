@@ -18,3 +18,10 @@ export function builtinTools(config: z.infer<typeof toolConfig>): Tool[] {
 
 /** Tools that exist only once they are configured: the setting that brings each into being. */
 export const SETTING_OF: Readonly<Record<string, string>> = { Database: 'DATABASE_TOOL_URL' };
+
+/** The actions of tools that rules may name before the tool is there: of those above, and of those in policy's own rules. */
+export const UNCONFIGURED: Readonly<Record<string, readonly string[]>> = {
+  Database: ['query', 'insert', 'upsert'],
+  Telegram: ['send_message'],
+  FTP: ['upload', 'delete'],
+};

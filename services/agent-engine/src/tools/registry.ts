@@ -1,6 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { z } from 'zod';
-import { modelDescription, modelSchema, type ObjectSchema, schemaDigest } from './schema.js';
+import { inexactIntegers } from '../domain/arguments/parse.js';
+import {
+  actionSchema,
+  type JsonSchema,
+  modelDescription,
+  modelSchema,
+  type ObjectSchema,
+  schemaDigest,
+  takesExactInteger,
+} from './schema.js';
 import type { Tool, ToolAction } from './tool.js';
 
 export type Resolution =
@@ -44,6 +53,10 @@ export class ToolRegistry {
     this.#tools = new Map(tools.map((t) => [t.name, t]));
   }
 
+  get names(): string[] {
+    return [...this.#tools.keys()];
+  }
+
   find(name: string): Tool | undefined {
     return this.#tools.get(name);
   }
@@ -69,6 +82,14 @@ export class ToolRegistry {
     if (!action)
       return { ok: false, code: 'arguments.action-unknown', message: `${tool.name} has no such action. ${known}` };
     const parsed = action.schema.safeParse(args);
+    const declared = actionSchema(action) as JsonSchema;
+    const inexact = inexactIntegers(args).find((path) => takesExactInteger(declared, path));
+    if (parsed.success && inexact)
+      return {
+        ok: false,
+        code: 'arguments.schema',
+        message: `The arguments of ${tool.name}.${action.name} do not fit: "${inexact.map(shown).join('.')}": expected an integer written in plain digits, such as 10, not 1e1 or 10.0. Send the whole call again, corrected.`,
+      };
     if (parsed.success) {
       // prototypes aside, a check leaves what it checks as it is; coercion and trimming show in no JSON Schema
       if (!isDeepStrictEqual(structuredClone(parsed.data), structuredClone(args)))
@@ -90,12 +111,12 @@ export class ToolRegistry {
   }
 }
 
+/** A key of the sender's is repeated only if it is a plain word or an index. */
+const shown = (key: PropertyKey): string => (/^(?:[A-Za-z]\w{0,63}|\d+)$/.test(String(key)) ? String(key) : '?');
+
 /** zod's messages name what is expected, never what was sent, but for unknown keys, which are the sender's own words. */
 function expectation(issue: z.core.$ZodIssue, tool: Tool, action: ToolAction): string {
-  const where = issue.path.map((p) =>
-    typeof p === 'number' || /^[A-Za-z]\w{0,63}$/.test(String(p)) ? String(p) : '?',
-  );
-  const field = where.length > 0 ? `"${where.join('.')}"` : 'the object';
+  const field = issue.path.length > 0 ? `"${issue.path.map(shown).join('.')}"` : 'the object';
   if (issue.code !== 'unrecognized_keys') return `${field}: ${issue.message}`;
   return `${field} has a field that is not declared; see the fields of ${tool.name}.${action.name}`;
 }

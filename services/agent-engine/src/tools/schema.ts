@@ -12,17 +12,51 @@ export interface ObjectSchema {
 
 /**
  * @throws when the action's schema is not a strict object whose `action` is the action's own name, or has a default, a
- * transform or an object inside that is not strict: then what it takes and what it gives differ.
+ * transform or an object inside that is not strict: then what it takes and what it gives differ. Nor may it refer to parts
+ * of itself: models are given its fields alone, and exact integers are found by their path.
  */
 export function actionSchema(action: ToolAction): ObjectSchema {
-  const { $schema, ...schema } = z.toJSONSchema(action.schema);
+  const { $schema, ...schema } = z.toJSONSchema(action.schema, { cycles: 'throw' });
   const object = schema as unknown as ObjectSchema;
   const { $schema: _, ...taken } = z.toJSONSchema(action.schema, { io: 'input' });
+  if ('$defs' in schema) throw new Error(`the schema of action ${action.name} must be written out, without references`);
   if (object.type !== 'object' || object.additionalProperties !== false || canonical(taken) !== canonical(schema))
     throw new Error(`the schema of action ${action.name} must be a strict object that only checks`);
   if (object.properties['action']?.['const'] !== action.name || !object.required?.includes('action'))
     throw new Error(`the schema of action ${action.name} must require action to be "${action.name}"`);
   return object;
+}
+
+/** The keywords of JSON Schema that say what is inside; the others only narrow it. */
+export interface JsonSchema {
+  type?: unknown;
+  properties?: Record<string, JsonSchema>;
+  additionalProperties?: JsonSchema | boolean;
+  items?: JsonSchema;
+  prefixItems?: JsonSchema[];
+  anyOf?: JsonSchema[];
+  oneOf?: JsonSchema[];
+  allOf?: JsonSchema[];
+}
+
+/** Whether what stands at `path` may be an integer and no other number. */
+export function takesExactInteger(schema: JsonSchema, path: readonly string[]): boolean {
+  const types = declaredAt(schema, path).map((s) => s.type);
+  return types.includes('integer') && !types.includes('number');
+}
+
+function declaredAt(schema: JsonSchema, path: readonly string[]): JsonSchema[] {
+  const branches = [...(schema.anyOf ?? []), ...(schema.oneOf ?? []), ...(schema.allOf ?? [])];
+  const inBranches = branches.flatMap((s) => declaredAt(s, path));
+  const [key, ...rest] = path;
+  if (key === undefined) return [schema, ...inBranches];
+  const { properties, additionalProperties, items, prefixItems } = schema;
+  const inside =
+    (properties && Object.hasOwn(properties, key) ? properties[key] : undefined) ??
+    (typeof additionalProperties === 'object' ? additionalProperties : undefined) ??
+    prefixItems?.[Number(key)] ??
+    items;
+  return [...(inside ? declaredAt(inside, rest) : []), ...inBranches];
 }
 
 /**

@@ -50,6 +50,17 @@ describe('a declared model', () => {
     await expect(start(lines, env)).rejects.toThrow(message);
   });
 
+  it('a script is read whole at start, and what is wrong in it is named', async () => {
+    const bad = async (text: string) => {
+      await writeFile(join(home, 'bad.yaml'), text);
+      return start('    model: scripted\n    script: bad.yaml\n');
+    };
+    await expect(bad('scripts:\n  - { when: fine, turns: [] }\n  - { when: "(", turns: [] }\n')).rejects.toThrow(
+      /bad\.yaml: scripts\.1\.when: "\(" is not a regular expression$/,
+    );
+    await expect(bad('scripts: [\n')).rejects.toThrow(/^[^\n]*bad\.yaml: [^\n]*$/);
+  });
+
   it('prices of the operator come before the list; a wrong line is named', async () => {
     const own = join(home, 'prices.yaml');
     const line = (input: string) =>

@@ -159,14 +159,19 @@ describe.each([openai, anthropic])('$format: a model in the running engine', (wi
   });
 
   it.each([
-    ['model.unavailable', () => status(500), 'Start another run later', true],
+    ['model.unavailable', () => status(500), 'Start another run once it answers', true],
     [
       'model.refused',
       () => status(401, JSON.stringify({ error: { message: `bad key ${KEY}` } })),
       'Check the agent',
       true,
     ],
-    ['model.cut-off', () => say(wire, { text: 'I was ab', finish: null }), 'Start another run later', false],
+    [
+      'model.cut-off',
+      () => say(wire, { text: 'I was ab', finish: null }),
+      'Start another run; if this comes again',
+      false,
+    ],
   ] as const)('the run fails with %s and says what to do', async (reason, answer, advice, costKnown) => {
     endpoint.answer(answer());
     const runId = await engine.run('Fail.');

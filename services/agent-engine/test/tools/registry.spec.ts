@@ -107,6 +107,46 @@ describe('resolve', () => {
   });
 });
 
+describe('an exact integer', () => {
+  const amounts: Tool = {
+    name: 'Amounts',
+    description: 'Amounts.',
+    actions: [
+      action(
+        'post',
+        z.strictObject({
+          action: z.literal('post'),
+          limit: exactInteger({ min: -10, max: 50 }).optional(),
+          price: z.number().optional(),
+          rows: z.array(z.record(z.string(), z.union([z.string(), exactInteger({ min: 0, max: 99 })]))).optional(),
+          any: z.unknown().optional(),
+        }),
+      ),
+    ],
+  };
+  const own = new ToolRegistry([amounts]);
+  const post = (fields: string) => own.resolve(amounts, parseArguments(`{"action":"post",${fields}}`));
+
+  it.each(['1e1', '1.0', '10.000', '1.0000000000000000001', '-0', '1E0', '1e-999'])(
+    'is not written as %s',
+    (numeral) => {
+      for (const [fields, where] of [
+        [`"limit":${numeral}`, '"limit"'],
+        [`"rows":[{"n":"1"},{"n":${numeral}}]`, '"rows.1.n"'],
+      ] as const)
+        expect(post(fields)).toMatchObject({
+          ok: false,
+          code: 'arguments.schema',
+          message: expect.stringContaining(`${where}: expected an integer written in plain digits`),
+        });
+    },
+  );
+
+  it('other numbers may be written in any way', () => {
+    expect(post('"price":5.0,"any":[1e1,{"n":-0}],"limit":-10,"rows":[{"n":0}]')).toMatchObject({ ok: true });
+  });
+});
+
 describe('arguments as models were seen to write them', () => {
   const probe: Tool = {
     name: 'Probe',
@@ -231,6 +271,14 @@ describe('a registry', () => {
     expect(one(z.strictObject({ action: z.literal('list'), n: z.string().transform(Number) }))).toThrow();
     expect(one(z.strictObject({ action: z.literal('list'), n: z.number().default(1) }))).toThrow('only checks');
     expect(one(z.strictObject({ action: z.literal('list'), o: z.object({}) }))).toThrow('only checks');
+    const named = z.string().meta({ id: 'Named' });
+    expect(one(z.strictObject({ action: z.literal('list'), n: named }))).toThrow('without references');
+    const loop = z.strictObject({
+      get next() {
+        return loop.optional();
+      },
+    });
+    expect(one(z.strictObject({ action: z.literal('list'), loop }))).toThrow();
     expect(() => new ToolRegistry([records, records])).toThrow('two tools');
     expect(() => new ToolRegistry([{ ...records, actions: [list, list] }])).toThrow('two actions');
     expect(() => new ToolRegistry([{ ...records, actions: [] }])).toThrow('no action');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { type ArgumentsCode, sentenceFor } from './refusal.js';
-import { scanArguments } from './scan.js';
+import { scanArguments, scanLimits } from './scan.js';
 
 const codeOf = (text: string) => {
   const scan = scanArguments(text);
@@ -76,7 +76,7 @@ const refused: [what: string, text: string, code: ArgumentsCode][] = [
   ['65 levels', nested(65), 'arguments.too-deep'],
   ['20,000 levels', nested(20_000), 'arguments.too-deep'],
   ['levels that are never closed', '{"v":'.repeat(30_000), 'arguments.too-deep'],
-  ['more than 256 KiB', `{"a":"${'x'.repeat(256 * 1024)}"}`, 'arguments.too-large'],
+  ['one byte more than is taken', `{"a":"${'x'.repeat(scanLimits.maxBytes - 7)}"}`, 'arguments.too-large'],
   ['fewer characters but more bytes', `{"a":"${'€'.repeat(90_000)}"}`, 'arguments.too-large'],
 ];
 
@@ -98,7 +98,7 @@ const accepted: [what: string, text: string][] = [
   ['__proto__ as a value', '{"a":"__proto__"}'],
   ['64 levels', nested(64)],
   ['10,000 keys', `{${Array.from({ length: 10_000 }, (_, i) => `"k${i}":${i}`).join()}}`],
-  ['256 KiB to the byte', `{"a":"${'x'.repeat(256 * 1024 - 8)}"}`],
+  ['the most that is taken, to the byte', `{"a":"${'x'.repeat(scanLimits.maxBytes - 8)}"}`],
 ];
 
 describe('scanArguments', () => {
