@@ -193,6 +193,14 @@ describe('input', () => {
     expect((await problemOf('/v1/orders?order=up')).errors?.[0]?.field).toBe('order');
     expect((await problemOf('/v1/orders', { method: 'POST' })).errors?.[0]?.field).toBe('body');
   });
+  test('a key that is there twice: 400 names it, whichever would have won', async () => {
+    const answer = await problemOf('/v1/orders', {
+      method: 'POST',
+      body: '{"to":"bob","lines":[{"count":1,"c\\u006funt":2}]}',
+      headers: { 'content-type': 'application/json' },
+    });
+    expect(answer).toMatchObject({ status: 400, code: 'request.repeated-key', errors: [{ field: 'lines.0.count' }] });
+  });
   test('a route that checks nothing serves nothing', async () => {
     expect((await problemOf('/v1/unchecked', { json: {} })).status).toBe(500);
   });
