@@ -29,6 +29,12 @@ export function oddities(texts: Iterable<string>): Oddity[] {
   return [...counts].map(([what, count]) => ({ what, count }));
 }
 
+/** The same of a call's frozen arguments, as their values read. */
+export function odditiesOf(args: string): Oddity[] {
+  const fields = fieldsOf(args);
+  return oddities(fields ? fields.flatMap((f) => [f.path, f.value]) : [args]);
+}
+
 export interface Field {
   path: string;
   value: string;

@@ -34,7 +34,11 @@ function write(to: NodeJS.WriteStream, lines: string[]): void {
   to.write(`${shown.join('\n')}\n`);
 }
 
-const harmless = (line: string): string => line.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (ch) => printable(ch));
+/** Backslashes stay: what was escaped before must not be escaped twice. */
+const harmless = (line: string): string => printable(line, { json: true });
+
+/** What the parser of the command line says of what was typed, or pasted. */
+export const typedWrongly = (text: string): string => text.split('\n').map(harmless).join('\n');
 
 const ascii = (value: unknown): string =>
   JSON.stringify(value, null, 2).replace(

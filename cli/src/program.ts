@@ -12,6 +12,7 @@ import { run } from './commands/run.js';
 import { show } from './commands/show.js';
 import { commandTask, createTask, tasks } from './commands/tasks.js';
 import { withdraw } from './commands/withdraw.js';
+import { typedWrongly } from './output.js';
 import { loadSettings } from './settings.js';
 
 interface Everywhere {
@@ -26,6 +27,7 @@ export function program(exit: (code: number) => void): Command {
     .option('--json', 'one JSON document on stdout; errors as problem JSON on stderr')
     .option('--as <person>', 'act as this person (default: HOLDPOINT_AS, else ada)')
     .configureHelp({ showGlobalOptions: true })
+    .configureOutput({ outputError: (text, write) => write(typedWrongly(text)) })
     .showHelpAfterError('Type --help after any command to see how it is used.')
     .addHelpText(
       'after',

@@ -61,5 +61,7 @@ export function table(headings: string[], rows: string[][]): string[] {
 }
 
 /** Label and text in two columns. */
-export const facts = (rows: [label: string, text: string][]): string[] =>
-  rows.map(([label, text]) => `  ${label.padEnd(10)} ${text}`);
+export function facts(rows: [label: string, text: string][]): string[] {
+  const width = Math.max(...rows.map(([label]) => label.length));
+  return rows.map(([label, text]) => `  ${label.padEnd(width)} ${text}`);
+}

@@ -165,6 +165,29 @@ describe('pending and show', () => {
     expect(at.asked[0]?.url).toBe('/v1/approvals?space=acme&number=42&status=all');
   });
 
+  it('mark in the list what deceives the eye, and say whose flags there are', async () => {
+    there({ ...held, flags: [], arguments: '{"to":"p\u0430ul@example.org"}' });
+    const { stdout, code } = await at.holdpoint('pending');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/acme#42 .* DECEPTIVE-TEXT$/m);
+    expect((await at.holdpoint('show', 'call1')).stdout).toMatch(/^ {2}policy's flags +none$/m);
+    there();
+    expect((await at.holdpoint('pending')).stdout).not.toContain('DECEPTIVE');
+  });
+
+  it('say with run that nothing is held while policy only logs', async () => {
+    at.answers.set('POST /v1/agents/secretary/runs', { status: 202, json: run });
+    at.answers.set('GET /v1/approvals', { json: { items: [] } });
+    for (const [mode, told] of [
+      ['log-only', true],
+      ['enforce', false],
+    ] as const) {
+      at.answers.set('GET /v1/policy/rules', { json: { mode, rules: [] } });
+      for (const command of [['pending'], ['run', 'secretary', 'x']])
+        expect((await at.holdpoint(...command)).stdout.includes('nothing is held')).toBe(told);
+    }
+  });
+
   it('never show another call than the one that was named', async () => {
     there({ ...held, number: 41 });
     expect(await at.holdpoint('show', 'acme#42')).toMatchObject({ code: 1, stdout: '' });
@@ -372,6 +395,15 @@ describe('what goes wrong', () => {
     }
     expect(await at.holdpoint('--help')).toMatchObject({ code: 0, stderr: '' });
     expect(at.asked).toEqual([]);
+  });
+
+  it('repeats what was typed wrongly without obeying it', async () => {
+    for (const typed of [[`x${HOSTILE}`], ['show', 'a', HOSTILE], ['pending', `--${HOSTILE}`]]) {
+      const { code, stderr } = await at.holdpoint(...typed);
+      expect(code).toBe(2);
+      expect(stderr).not.toMatch(UNSAFE);
+    }
+    expect((await at.holdpoint(`x${HOSTILE}`)).stderr).toContain("unknown command 'x\\u{1b}[2J");
   });
 
   it('says to start the system when nothing runs', async () => {

@@ -1,18 +1,24 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startStack } from '@holdpoint/local';
+import { askAtTerminal } from './person.js';
 import { modelOf } from './served-model.js';
 import { playStory } from './story.js';
 
-// npm run demo [-- --yes]: the story on a system of its own. HOLDPOINT_HOME keeps it afterwards; otherwise it is removed.
-const { values } = parseArgs({ options: { yes: { type: 'boolean', default: false } } });
+// npm run demo [-- --yes] [--home DIR]: the story on a system of its own, in a folder that is removed at the end unless DIR
+// is given. HOLDPOINT_HOME plays no part: what a person keeps there is nothing to play in.
+const { values } = parseArgs({ options: { yes: { type: 'boolean', default: false }, home: { type: 'string' } } });
 if (!values.yes && !process.stdin.isTTY) {
   console.error('Nobody is at the terminal to decide. Type: npm run demo -- --yes');
   process.exit(2);
 }
-const kept = process.env['HOLDPOINT_HOME'];
+const kept = values.home === undefined ? undefined : resolve(values.home);
+if (kept !== undefined && (await readdir(kept).catch(() => [])).length > 0) {
+  console.error(`${kept} is not empty. Give --home a new folder: the story counts everything that happens in it.`);
+  process.exit(2);
+}
 const home = kept ?? (await mkdtemp(join(tmpdir(), 'holdpoint-demo-')));
 
 const model = await modelOf(process.env).catch((error: Error) => {
@@ -32,7 +38,7 @@ try {
     home,
     urls: stack.urls,
     people: stack.people,
-    decide: values.yes ? 'alone' : 'person',
+    ...(values.yes ? {} : { ask: askAtTerminal }),
   });
   console.log(JSON.stringify(counts));
 } catch (error) {

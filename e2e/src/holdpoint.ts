@@ -14,10 +14,11 @@ export interface Said {
   stderr: string;
 }
 
-/** The `holdpoint` command as a person would type it, in a process of its own. */
+/** The `holdpoint` command as a person would type it, in a process of its own, who has set up no other system. */
 export function holdpoint(home: string, as: string, ...args: string[]): Promise<Said> {
   return new Promise((resolve, reject) => {
-    const env = { ...process.env, HOLDPOINT_HOME: home, HOLDPOINT_AS: as, NO_COLOR: '1' };
+    const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('HOLDPOINT_'));
+    const env = { ...Object.fromEntries(inherited), HOLDPOINT_HOME: home, HOLDPOINT_AS: as, NO_COLOR: '1' };
     const child = spawn(process.execPath, [main, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
     let stdout = '';
     let stderr = '';

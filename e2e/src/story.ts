@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline/promises';
 import {
   type ApprovalView,
   approvalView,
@@ -18,21 +17,23 @@ import { simpleParser } from 'mailparser';
 import { z } from 'zod';
 import { Api, until } from './api.js';
 import { holdpoint, holdpointJson } from './holdpoint.js';
+import type { Decision } from './person.js';
 
 export interface Stage {
   home: string;
   urls: { engine: string; staging: string; taskboard: string; audit: string };
   people: Record<string, string>;
-  /** `person`: somebody at the terminal decides, and is told what to type. */
-  decide: 'alone' | 'person';
+  /** Who decides; without, the first call is approved and the second one rejected. */
+  ask?: (call: ApprovalView) => Promise<Decision>;
 }
 
 const say = (text: string) => console.log(`\n▸ ${text}`);
 const show = (text: string) => console.log(text.replace(/^/gm, '    '));
 
 /**
- * The story of the README, checked at every turn: an agent reads the inbox, proposes a mail, its run ends; a person
- * releases it and exactly that mail goes out; a second one is rejected; the agent hears of both in its conversation.
+ * The story of the README, checked at every turn: an agent reads the inbox, proposes a mail, its run ends; a person decides.
+ * What is approved goes out, exactly as it was frozen; what is rejected never does; the agent hears of it, in the same
+ * conversation. Then the same with a second mail.
  * @returns what the stream says has happened, counted. @throws at the first thing that is not as promised.
  */
 export async function playStory(stage: Stage) {
@@ -47,43 +48,22 @@ export async function playStory(stage: Stage) {
 
   const held = await onlyPending(staging);
   say(`${held.spaceId}#${held.number} is held: ${held.tool}.${held.action}. Nothing has left the house:`);
-  assert.deepEqual(await outbox(home), [], 'no mail before the approval');
-  show((await holdpoint(home, 'ben', 'show', `${held.spaceId}#${held.number}`)).stdout);
+  assert.equal((await outbox(home)).length, 0, 'no mail before the approval');
+  const one = await decided(stage, held, { decision: 'approve' });
 
-  await decide(stage, held, 'approve');
-  const wokenByApproval = await woken(stage, held);
-  const [mail] = await outbox(home);
-  assert.ok(mail, 'one mail after the approval');
-  const frozen = JSON.parse(held.arguments) as { body: string };
-  assert.equal((await simpleParser(mail)).text, frozen.body, 'the mail holds exactly the frozen body');
-  say('The mail is out, and it holds exactly the frozen body:');
-  show(frozen.body);
-
-  say('In the same conversation Ada asks for a second thing; this one is rejected.');
+  say('In the same conversation Ada asks for a second thing.');
   const second = await run(stage, 'Answer the newsletter as well.', first.conversationId);
   show(second.result ?? '');
-  const refused = await onlyPending(staging);
-  await decide(stage, refused, 'reject', 'We stay subscribed.');
-  const wokenByRejection = await woken(stage, refused);
-  assert.equal((await outbox(home)).length, 1, 'a rejected call never runs');
+  const two = await decided(stage, await onlyPending(staging), { decision: 'reject', reason: 'We stay subscribed.' });
 
+  say('The agent was woken twice, in the same conversation:');
   const engine = as('ada', stage.urls.engine);
   const { turns } = await engine.get(`/v1/conversations/${first.conversationId}`, conversationView);
-  const heard = turns.filter((t) => t.role === 'user').map((t) => t.text);
-  assert.ok(
-    heard.some((t) => t.includes('was approved and executed')),
-    'the agent heard of the approval',
-  );
-  assert.ok(
-    heard.some((t) => t.includes('was rejected') && t.includes('We stay subscribed.')),
-    'and of the rejection, with its reason',
-  );
-  say('The agent was woken twice, in the same conversation:');
   for (const t of turns) show(`${t.role.padEnd(9)} ${printable(t.text)}`);
 
   const audit = as('ada', stage.urls.audit);
   const receipts: Receipt[] = [];
-  for (const task of [wokenByApproval, wokenByRejection]) {
+  for (const { task } of [one, two]) {
     const found = await until('the receipt of a wake-up', async () => {
       const { items } = await audit.get(`/v1/audit/receipts?task=${task.id}`, page(receipt));
       return items[0];
@@ -93,7 +73,7 @@ export async function playStory(stage: Stage) {
     receipts.push(found);
   }
 
-  for (const call of [held, refused]) {
+  for (const { call } of [one, two]) {
     say(`The chain of ${call.spaceId}#${call.number}, from the stream:`);
     show((await holdpoint(home, 'ada', 'chain', call.id)).stdout);
   }
@@ -102,7 +82,14 @@ export async function playStory(stage: Stage) {
     return said.code === 0 ? (JSON.parse(said.stdout) as { counts: Record<string, number> }) : undefined;
   });
   say('`check` read the stream alone and found nothing wrong.');
-  return count(checked.counts);
+  const counts = count(checked.counts);
+  const said = (decision: string) => [one, two].filter((d) => d.decision === decision).length;
+  assert.deepEqual(
+    { held: counts.held, approved: counts.approved, rejected: counts.rejected, woken: counts.woken },
+    { held: 2, approved: said('approve'), rejected: said('reject'), woken: 2 },
+    'the stream counts what was decided',
+  );
+  return counts;
 }
 
 /** What the checker counted, under the names of the README. */
@@ -132,23 +119,37 @@ async function onlyPending(staging: Api): Promise<ApprovalView> {
   return staging.get(`/v1/approvals/${items[0]?.id}`, approvalView);
 }
 
-async function decide(
-  stage: Stage,
-  call: ApprovalView,
-  decision: 'approve' | 'reject',
-  reason?: string,
-): Promise<void> {
+/** One decision and what must follow from it: a mail or none, and a wake-up that tells the agent. */
+async function decided(stage: Stage, call: ApprovalView, written: Decision) {
   const ref = `${call.spaceId}#${call.number}`;
-  const command = [decision, ref, ...(reason === undefined ? [] : ['--reason', reason])];
-  if (stage.decide === 'person') {
-    const terminal = createInterface({ input: process.stdin, output: process.stdout });
-    say(`Your turn, as Ben. The story goes on with: ${decision} ${ref}`);
-    while ((await terminal.question(`    type ${decision} and press Enter: `)).trim() !== decision)
-      console.log(`    The story needs ${decision} here; nothing was decided.`);
-    terminal.close();
-  }
-  say(`Ben decides: holdpoint ${command.join(' ')}`);
+  const before = await outbox(stage.home);
+  show((await holdpoint(stage.home, 'ben', 'show', ref)).stdout);
+  if (stage.ask) say('Your turn, as Ben. You decide; the story goes on either way.');
+  const { decision, reason } = (await stage.ask?.(call)) ?? written;
+  const command = [decision, ref, ...(reason === undefined ? [] : [`--reason=${reason}`])];
+  say(`Ben decides: holdpoint ${printable(command.join(' '))}`);
   await holdpointJson(stage.home, 'ben', ...command, '--digest', call.digest);
+
+  const task = await woken(stage, call);
+  const sent = (await outbox(stage.home)).filter((name) => !before.includes(name));
+  const heard = decision === 'approve' ? 'was approved and executed' : 'was rejected';
+  if (decision === 'approve') {
+    assert.equal(sent.length, 1, 'one mail after the approval');
+    const frozen = JSON.parse(call.arguments) as { body: string };
+    const mail = await simpleParser(await readFile(join(outboxOf(stage.home), sent[0] ?? '')));
+    assert.equal(mail.text, frozen.body, 'the mail holds exactly the frozen body');
+    say('The mail is out, and it holds exactly the frozen body:');
+    show(frozen.body);
+  } else {
+    assert.equal(sent.length, 0, 'a rejected call never runs');
+    say(`Nothing went out. The agent hears that it ${heard}${reason === undefined ? '' : `: ${printable(reason)}`}`);
+  }
+  const engine = new Api({ url: stage.urls.engine, token: stage.people['ada'] ?? '' });
+  const { turns } = await engine.get(`/v1/conversations/${call.conversationId}`, conversationView);
+  const told = turns.filter((t) => t.role === 'user' && t.text.includes(ref)).at(-1)?.text ?? '';
+  assert.ok(told.includes(heard), 'the agent heard of the decision');
+  assert.ok(told.includes(reason === undefined ? '' : JSON.stringify(reason)), 'and of its reason');
+  return { call, decision, task };
 }
 
 /** The wake-up that follows a decision, once the agent has dealt with it. */
@@ -160,8 +161,8 @@ async function woken(stage: Stage, call: ApprovalView): Promise<TaskView> {
   });
 }
 
-async function outbox(home: string): Promise<Buffer[]> {
-  const folder = join(home, 'demo', 'outbox');
-  const names = (await readdir(folder)).filter((n) => n.endsWith('.eml')).sort();
-  return Promise.all(names.map((n) => readFile(join(folder, n))));
+const outboxOf = (home: string): string => join(home, 'demo', 'outbox');
+
+async function outbox(home: string): Promise<string[]> {
+  return (await readdir(outboxOf(home))).filter((name) => name.endsWith('.eml'));
 }

@@ -1,7 +1,10 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type Stack, startStack } from '@holdpoint/local';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { type Decision, decisionOf } from '../src/person.js';
+import { playStory } from '../src/story.js';
 import { lastLine, type Ran, run } from './run.js';
 
 describe('npm run demo -- --yes', () => {
@@ -10,7 +13,7 @@ describe('npm run demo -- --yes', () => {
 
   beforeAll(async () => {
     home = await mkdtemp(join(tmpdir(), 'holdpoint-demo-'));
-    ran = await run('demo.js', ['--yes'], { HOLDPOINT_HOME: home });
+    ran = await run('demo.js', ['--yes', '--home', home], { HOLDPOINT_HOME: '/proc/of-no-account' });
   }, 120_000);
   afterAll(() => rm(home, { recursive: true, force: true }));
 
@@ -47,6 +50,41 @@ describe('npm run demo -- --yes', () => {
     expect(await search(join(home, 'nats'), ['tool.proposed'])).not.toEqual([]);
     expect(await search(join(home, 'postgres'), ['tool.proposed'])).not.toEqual([]);
     expect(await search(join(home, 'demo'), [secrets.argument])).not.toEqual([]);
+  });
+});
+
+describe('npm run demo', () => {
+  let stack: Stack;
+  beforeAll(async () => {
+    stack = await startStack({ env: { OPENAI_BASE_URL: '', HOLDPOINT_MODEL: '' } });
+  }, 120_000);
+  afterAll(() => stack?.stop(), 60_000);
+
+  it('plays on with whatever a person decides, and checks what follows from it', async () => {
+    const said = jest.spyOn(console, 'log').mockImplementation(() => {});
+    const answers = ['reject "Call her" --yes instead; don\'t write', 'approve'].values();
+    const counts = await playStory({
+      home: stack.home,
+      urls: stack.urls,
+      people: stack.people,
+      ask: async () => decisionOf(answers.next().value ?? '') ?? { decision: 'reject' },
+    });
+    const story = said.mock.calls.join('\n');
+    said.mockRestore();
+    expect(counts).toMatchObject({ held: 2, approved: 1, rejected: 1, executed: 4, woken: 2 });
+    expect(story).toMatch(/Nothing went out.*Call her.*The mail is out/s);
+  }, 120_000);
+
+  it.each<[string, Decision | undefined]>([
+    ['approve', { decision: 'approve' }],
+    [' approve ', { decision: 'approve' }],
+    ['reject', { decision: 'reject' }],
+    ['reject  not like this ', { decision: 'reject', reason: 'not like this' }],
+    ['approve it', undefined],
+    ['approved', undefined],
+    ['', undefined],
+  ])('takes %j for %j', (line, decision) => {
+    expect(decisionOf(line)).toEqual(decision);
   });
 });
 

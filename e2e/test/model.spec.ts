@@ -16,8 +16,7 @@ describe('OPENAI_BASE_URL=… npm run demo -- --yes', () => {
   beforeAll(async () => {
     home = await mkdtemp(join(tmpdir(), 'holdpoint-model-'));
     model = await startReadingModel();
-    ran = await run('demo.js', ['--yes'], {
-      HOLDPOINT_HOME: home,
+    ran = await run('demo.js', ['--yes', '--home', home], {
       OPENAI_BASE_URL: model.url,
       OPENAI_API_KEY: KEY,
     });

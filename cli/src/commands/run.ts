@@ -10,6 +10,7 @@ import {
 } from '@holdpoint/contracts';
 import type { Client } from '../client.js';
 import { advise, document, say, TYPED } from '../output.js';
+import { tellOfTrial } from '../policy-mode.js';
 import { parseId } from '../refs.js';
 import { block, inline, named } from '../text.js';
 
@@ -40,7 +41,10 @@ export async function run(client: Client, agent: string, prompt: string[], o: Ru
     await client.all('staging', '/v1/approvals', { status: 'pending', space: over.spaceId }, approvalSummary)
   ).filter((a) => a.runId === over.id);
   if (o.json) document({ run: over, held });
-  else report(over, held);
+  else {
+    report(over, held);
+    await tellOfTrial(client);
+  }
   return over.state === 'ok' ? 0 : 1;
 }
 

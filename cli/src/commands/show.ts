@@ -1,5 +1,5 @@
 import { type ApprovalView, approvalView } from '@holdpoint/contracts';
-import { fieldsOf, oddities } from '../argument-text.js';
+import { fieldsOf, odditiesOf } from '../argument-text.js';
 import type { Client } from '../client.js';
 import { advise, document, say, TYPED } from '../output.js';
 import { idOf } from '../refs.js';
@@ -35,7 +35,7 @@ export function described(a: ApprovalView, now = Date.now()): string[] {
       ['rule', `${inline(a.rule, 2000)} (policy ${inline(a.policyVersion, 64)})`],
       ['held', `${a.stagedAt} (${span(now - Date.parse(a.stagedAt))} ago)`],
       ['expires', `${a.expiresAt}${expires}`],
-      ['flags', a.flags.length === 0 ? 'none' : a.flags.map((f) => inline(f, 64)).join(', ')],
+      ["policy's flags", a.flags.length === 0 ? 'none' : a.flags.map((f) => inline(f, 64)).join(', ')],
       ['call', a.id],
       ['digest', a.digest],
       ...outcomeOf(a),
@@ -50,7 +50,7 @@ export function described(a: ApprovalView, now = Date.now()): string[] {
     lines.push('', '  The same, for reading:');
     for (const { path, value } of fields) lines.push(...field(path || '(value)', value));
   }
-  const odd = oddities(fields ? fields.flatMap((f) => [f.path, f.value]) : [a.arguments]);
+  const odd = odditiesOf(a.arguments);
   if (odd.length > 0)
     lines.push(
       '',

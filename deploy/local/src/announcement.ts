@@ -1,17 +1,27 @@
 import { join } from 'node:path';
+import type { PolicyMode } from '@holdpoint/contracts';
 import type { ClientFile } from './client-file.js';
 import { DEMO_DATABASE, DEMO_LOGINS } from './demo-database.js';
 import type { Home } from './home.js';
 import { PEOPLE } from './identities.js';
+import type { Settings } from './settings.js';
+
+interface Announced {
+  home: Home;
+  settings: Settings;
+  client: ClientFile;
+  postgresPort: number;
+  mode: PolicyMode | undefined;
+}
 
 /** What is where, for the person who typed `npm start`. */
-export function announcement(home: Home, client: ClientFile, config: string, postgresPort: number): string {
+export function announcement({ home, settings, client, postgresPort, mode }: Announced): string {
   const rows: [string, string][] = [
     ...Object.entries(client.urls),
     ['', ''],
     ['home', `${home.path}  (deleting it is a reset)`],
     ['logs', home.logs],
-    ['configuration', config],
+    ['configuration', settings.config],
     ['sent mail', `${home.outbox}  (every mail an agent sends ends here, as a file)`],
     ['inbox', home.maildir],
     ['workspace', home.workspace],
@@ -33,7 +43,11 @@ export function announcement(home: Home, client: ClientFile, config: string, pos
     '',
     ...rows.map(([label, text]) => (label ? `  ${label.padEnd(width)}${text}` : '')),
     '',
-    '  In another terminal:  npm run --silent holdpoint -- --help',
+    ...(mode === 'log-only' ? ['  POLICY IS IN LOG-ONLY MODE: nothing is held, every call runs at once.', ''] : []),
+    `  In another terminal:  ${settings.homeIsDefault ? '' : `HOLDPOINT_HOME=${quoted(home.path)} `}npm run --silent holdpoint -- --help`,
     '',
   ].join('\n');
 }
+
+/** As a shell takes it for one word. */
+const quoted = (path: string): string => (/^[\w/.,:@+-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { endProcess, identify, type ProcessIdentity } from '@holdpoint/provision';
 import type { Home } from './home.js';
-import { logTail, openLog } from './log-file.js';
+import { logEnd, logTail, openLog } from './log-file.js';
 import { REPOSITORY } from './repository.js';
 import { forget, record } from './run-records.js';
 
@@ -13,7 +13,7 @@ import { forget, record } from './run-records.js';
 const COMPILE_CACHE = join(REPOSITORY, 'node_modules', '.cache', 'node');
 const FIRST_DELAY_MS = 200;
 const LONGEST_DELAY_MS = 2_000;
-/** One that has run for so long and then ends is not in a crash loop. */
+/** One that was ready, has run for so long and then ends is not in a crash loop. */
 const SETTLED_MS = 3_000;
 const CRASH_LOOP = 4;
 
@@ -35,8 +35,10 @@ async function spawnChild({
   home,
   script,
   env,
-}: ChildOptions): Promise<{ child: ChildProcess; identity: ProcessIdentity }> {
-  const log = openLog(join(home.logs, `${name}.log`));
+}: ChildOptions): Promise<{ child: ChildProcess; identity: ProcessIdentity; said: () => string }> {
+  const path = join(home.logs, `${name}.log`);
+  const log = openLog(path);
+  const start = logEnd(path);
   const child = spawn(process.execPath, ['--enable-source-maps', script], {
     cwd: REPOSITORY,
     env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...withoutModelKeys(process.env), ...env },
@@ -49,7 +51,7 @@ async function spawnChild({
   child.on('error', () => {});
   const identity = identify(child.pid as number) ?? { pid: child.pid as number, started: '' };
   await record(home.run, name, identity);
-  return { child, identity };
+  return { child, identity, said: () => `the end of ${path}:\n${logTail(path, start)}` };
 }
 
 /** A model's key is for the engine alone, which is given it by name. */
@@ -65,16 +67,14 @@ const ended = async (child: ChildProcess): Promise<void> => {
 
 /** Runs a program that does one thing and ends. @throws with the end of its log when it fails */
 export async function runOnce(options: ChildOptions, signal: AbortSignal): Promise<void> {
-  const { child, identity } = await spawnChild(options);
+  const { child, identity, said } = await spawnChild(options);
   const cancel = () => void endProcess(identity, 'SIGTERM', 2_000);
   signal.addEventListener('abort', cancel, { once: true });
   await ended(child);
   signal.removeEventListener('abort', cancel);
   await forget(options.home.run, options.name);
   signal.throwIfAborted();
-  const log = join(options.home.logs, `${options.name}.log`);
-  if (child.exitCode !== 0)
-    throw new Error(`${options.name} failed (${endOf(child)}); the end of ${log}:\n${logTail(log)}`);
+  if (child.exitCode !== 0) throw new Error(`${options.name} failed (${endOf(child)}); ${said()}`);
 }
 
 /** A child that is started again, ever more slowly, whenever it ends by itself. */
@@ -92,7 +92,7 @@ export class Child {
     this.#running = this.#run().catch((err: Error) => this.#crashLoop.reject(err));
   }
 
-  /** Resolves at the first message that says it is ready. For those of our own programs that send it. */
+  /** Resolves at the first message that says it is ready. Every program sends it. */
   get ready(): Promise<void> {
     return Promise.race([this.#ready.promise, this.crashLoop]);
   }
@@ -115,21 +115,24 @@ export class Child {
     let failures = 0;
     while (!signal.aborted) {
       const since = performance.now();
-      const { child, identity } = await spawnChild(this.#options);
+      const { child, identity, said } = await spawnChild(this.#options);
       this.#current = { child, identity };
-      child.on('message', () => this.#ready.resolve());
+      let cameUp = false;
+      child.on('message', () => {
+        cameUp = true;
+        this.#ready.resolve();
+      });
       if (signal.aborted) await endProcess(identity, 'SIGTERM', 2_000);
       await ended(child);
       await forget(home.run, name);
       if (signal.aborted) return;
-      failures = performance.now() - since > SETTLED_MS ? 1 : failures + 1;
+      failures = cameUp && performance.now() - since > SETTLED_MS ? 1 : failures + 1;
       const delay = Math.min(FIRST_DELAY_MS * 2 ** (failures - 1), LONGEST_DELAY_MS);
       const log = join(home.logs, `${name}.log`);
       say(
         `${name} ended (${endOf(child)}); starting it again in ${delay / 1000} s${failures >= CRASH_LOOP ? `, for the ${failures}th time: see ${log}` : ''}`,
       );
-      if (failures === CRASH_LOOP)
-        this.#crashLoop.reject(new Error(`${name} does not stay up; the end of ${log}:\n${logTail(log)}`));
+      if (failures === CRASH_LOOP) this.#crashLoop.reject(new Error(`${name} does not stay up; ${said()}`));
       await sleep(delay, undefined, { signal }).catch(() => {});
     }
   }

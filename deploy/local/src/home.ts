@@ -36,9 +36,20 @@ export const homeAt = (path: string): Home => ({
 
 /**
  * Makes the folder, closed to others; under root others may pass through it, as PostgreSQL runs as another user there.
- * @throws when it is the checkout, within it or around it, holds something else, or that user cannot get there
+ * @throws when it is the checkout, within it or around it, holds something else, cannot be written, or that user cannot
+ * get there
  */
 export async function openHome(path: string): Promise<Home> {
+  try {
+    return await open(path);
+  } catch (err) {
+    const { code } = err as NodeJS.ErrnoException;
+    if (code === undefined) throw err;
+    throw new Error(`HOLDPOINT_HOME (${path}) cannot be used (${code}): give a folder that you may make and write to`);
+  }
+}
+
+async function open(path: string): Promise<Home> {
   const asRoot = process.getuid?.() === 0;
   const [real, checkout] = [await willBeAt(path), await realpath(REPOSITORY)];
   const contains = (outer: string, inner: string) => `${inner}${sep}`.startsWith(`${outer}${sep}`);
@@ -53,13 +64,18 @@ export async function openHome(path: string): Promise<Home> {
     throw new Error(
       `HOLDPOINT_HOME (${real}) is out of reach for the user postgres: give a folder that it can get to, such as /var/lib/holdpoint`,
     );
-  await mkdir(dirname(real), { recursive: true });
-  await mkdir(real, { recursive: true, mode: 0o700 });
+  await make(real, 0o700);
   await chmod(real, asRoot ? 0o711 : 0o700);
   const home = homeAt(real);
-  for (const folder of [home.run, home.logs, home.nats, join(real, 'demo'), home.outbox])
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+  for (const folder of [home.run, home.logs, home.nats, join(real, 'demo'), home.outbox]) await make(folder, 0o700);
   return home;
+}
+
+/** One folder after another: `mkdir` with `recursive` never ends in a place like /proc, where nothing can be made. */
+async function make(path: string, mode?: number): Promise<void> {
+  if (await lstat(path).catch(ifMissing)) return;
+  await make(dirname(path));
+  await mkdir(path, mode).catch(ifThere);
 }
 
 /** The real path that a folder has, or will have once it is made. */
@@ -75,4 +91,8 @@ async function nearest(path: string): Promise<string> {
 
 const ifMissing = (err: NodeJS.ErrnoException): undefined => {
   if (err.code !== 'ENOENT') throw err;
+};
+
+const ifThere = (err: NodeJS.ErrnoException): undefined => {
+  if (err.code !== 'EEXIST') throw err;
 };

@@ -15,6 +15,12 @@ test('a person chooses folder, ports and server by variables', () => {
   });
 });
 
+test('a home that the command would not find by itself is known as such', () => {
+  expect(loadSettings({ HOLDPOINT_HOME: '/var/tmp/holdpoint' }).homeIsDefault).toBe(false);
+  expect(loadSettings({}).homeIsDefault).toBe(true);
+  expect(loadSettings({ HOLDPOINT_HOME: loadSettings({}).home }).homeIsDefault).toBe(true);
+});
+
 test.each([
   ['HOLDPOINT_AUDIT_PORT', '70000'],
   ['HOLDPOINT_NATS_PORT', 'none'],

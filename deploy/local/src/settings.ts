@@ -35,6 +35,8 @@ const variables = z.object({
 
 export interface Settings {
   home: string;
+  /** Whether the `holdpoint` command finds the home without being told. */
+  homeIsDefault: boolean;
   config: string;
   natsServer: string;
   freePorts: boolean;
@@ -51,8 +53,10 @@ export function loadSettings(env: NodeJS.ProcessEnv): Settings {
   const v = loadConfig(variables, env);
   const state = v.XDG_STATE_HOME ?? join(homedir(), '.local', 'state');
   const defaultHome = process.getuid?.() === 0 ? '/var/lib/holdpoint' : join(state, 'holdpoint');
+  const home = resolve(v.HOLDPOINT_HOME ?? defaultHome);
   return {
-    home: resolve(v.HOLDPOINT_HOME ?? defaultHome),
+    home,
+    homeIsDefault: home === resolve(defaultHome),
     config: resolve(v.HOLDPOINT_CONFIG ?? join(REPOSITORY, 'holdpoint.yaml')),
     natsServer: v.NATS_SERVER,
     instances: v.HOLDPOINT_INSTANCES,

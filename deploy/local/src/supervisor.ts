@@ -1,9 +1,12 @@
 import { join } from 'node:path';
+import { type PolicyMode, policyMode } from '@holdpoint/contracts';
 import { serverVersion } from '@holdpoint/provision';
+import { serviceClient } from '@holdpoint/runtime';
+import { z } from 'zod';
 import { announcement } from './announcement.js';
 import { Child, runOnce } from './child.js';
 import { childEnvironment } from './child-environment.js';
-import { writeClientFile } from './client-file.js';
+import { type ClientFile, writeClientFile } from './client-file.js';
 import { seedDemoData } from './demo-data.js';
 import { openHome } from './home.js';
 import { PEOPLE, writeIdentities } from './identities.js';
@@ -96,7 +99,8 @@ export async function supervise(settings: Settings, say: (line: string) => void,
     const answering = Promise.all(programs.map((p) => whenReady(p.name, p.url, signal)));
     await unlessAborted(signal, Promise.race([answering, ...[...services, ...guards].map((c) => c.crashLoop)]));
 
-    say(announcement(home, client, settings.config, ports.postgres));
+    const mode = await policyModeOf(client);
+    say(announcement({ home, settings, client, postgresPort: ports.postgres, mode }));
     say(`ready in ${((performance.now() - began) / 1000).toFixed(1)} s. Ctrl-C stops everything.`);
     await aborted(signal);
   } catch (err) {
@@ -107,6 +111,13 @@ export async function supervise(settings: Settings, say: (line: string) => void,
     await Promise.all(guards.map((c) => c.stop(40_000)));
     await forget(home.run, SUPERVISOR);
   }
+}
+
+/** As policy itself says; undefined when it does not answer. */
+async function policyModeOf({ urls, people }: ClientFile): Promise<PolicyMode | undefined> {
+  const policy = serviceClient({ baseUrl: urls.policy, token: Object.values(people)[0] ?? '', timeoutMs: 5_000 });
+  const rules = await policy.get('/v1/policy/rules', z.object({ mode: policyMode })).catch(() => undefined);
+  return rules?.mode;
 }
 
 const aborted = (signal: AbortSignal): Promise<void> =>

@@ -31,6 +31,12 @@ test('a folder that holds something else is refused', async () => {
   expect(await readdir(path)).toEqual(['one.jpg']);
 });
 
+test('a place where nothing can be made is refused at once, and named', async () => {
+  await writeFile(join(scratch, 'file'), '');
+  for (const path of ['/proc/holdpoint', '/proc/x/y', join(scratch, 'file', 'x')])
+    await expect(openHome(path)).rejects.toThrow(`HOLDPOINT_HOME (${path}) cannot be used`);
+});
+
 test('secrets are made once and are for the owner alone', async () => {
   const home = await openHome(join(scratch, 'new', 'home'));
   const first = await loadSecrets(home, ['ada']);

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 
-/** The environment does not fit. The message names every wrong variable and what it must be, and shows no value. */
+/** The environment does not fit. The message, one line, names every wrong variable and what it must be, and shows no value. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   /** Names of the variables at fault. */
   readonly variables: readonly string[];
 
   constructor(wrong: ReadonlyMap<string, string>) {
-    super(`the configuration is wrong:\n${[...wrong].map(([v, must]) => `  ${v} ${must}`).join('\n')}`);
+    super(`the configuration is wrong: ${[...wrong].map(([v, must]) => `${v} ${must}`).join('; ')}`);
     this.variables = [...wrong.keys()];
   }
 }

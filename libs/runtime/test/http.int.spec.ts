@@ -63,6 +63,10 @@ class Orders {
         throw new ContentDestroyed('dk_1 was destroyed');
       case 'away':
         throw new Unavailable('policy is away at 10.0.0.7');
+      case 'unanswered':
+        throw new Refusal('unavailable', 'orders.policy-unavailable', 'Policy does not answer; ask again.', {
+          cause: new Unavailable('policy is away at 10.0.0.8'),
+        });
       case 'nul':
         throw Object.assign(new Error('invalid byte sequence for encoding "UTF8": 0x00'), { code: '22021' });
       case 'database':
@@ -193,6 +197,14 @@ describe('input', () => {
     expect((await problemOf('/v1/orders?order=up')).errors?.[0]?.field).toBe('order');
     expect((await problemOf('/v1/orders', { method: 'POST' })).errors?.[0]?.field).toBe('body');
   });
+  test('a key that is there twice: 400 names it, whichever would have won', async () => {
+    const answer = await problemOf('/v1/orders', {
+      method: 'POST',
+      body: '{"to":"bob","lines":[{"count":1,"c\\u006funt":2}]}',
+      headers: { 'content-type': 'application/json' },
+    });
+    expect(answer).toMatchObject({ status: 400, code: 'request.repeated-key', errors: [{ field: 'lines.0.count' }] });
+  });
   test('a route that checks nothing serves nothing', async () => {
     expect((await problemOf('/v1/unchecked', { json: {} })).status).toBe(500);
   });
@@ -258,6 +270,12 @@ describe('refusals and faults', () => {
       expect(JSON.stringify(away)).not.toMatch(/10\.0\.0\.7|terminating/);
     },
   );
+  test('a refusal because something is away: one line of the log without a stack', async () => {
+    expect(await problemOf('/v1/fails/unanswered')).toMatchObject({ status: 503, code: 'orders.policy-unavailable' });
+    const entry = logged.map((l) => JSON.parse(l)).find((l) => String(l.message).includes('10.0.0.8'));
+    expect(entry).toMatchObject({ level: 'warn', message: expect.stringMatching(/^orders\.policy-unavailable: /) });
+    expect(JSON.stringify(entry)).not.toContain('    at ');
+  });
   test('a bug: 500 with a reference under which the log holds the cause', async () => {
     const bug = await problemOf('/v1/fails/bug');
     expect(bug).toMatchObject({ status: 500, code: 'internal', instance: expect.stringMatching(/^urn:uuid:/) });

@@ -1,9 +1,9 @@
 import { JetStreamServer } from '@holdpoint/eventing';
-import { loadConfig, startService } from '@holdpoint/runtime';
+import { configOrExit, startService } from '@holdpoint/runtime';
 import { AgentEngineModule } from './agent-engine.module.js';
 import { engineConfig } from './config.js';
 
-const config = loadConfig(engineConfig);
+const config = configOrExit('agent-engine', engineConfig);
 await startService({
   name: 'agent-engine',
   module: AgentEngineModule.forRoot(config),

@@ -1,6 +1,6 @@
-import { loadConfig, startService } from '@holdpoint/runtime';
+import { configOrExit, startService } from '@holdpoint/runtime';
 import { AuditModule } from './audit.module.js';
 import { auditConfig } from './config.js';
 
-const config = loadConfig(auditConfig);
+const config = configOrExit('audit', auditConfig);
 await startService({ name: 'audit', module: AuditModule.forRoot(config), config });

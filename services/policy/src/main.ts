@@ -1,9 +1,9 @@
 import { JetStreamServer } from '@holdpoint/eventing';
-import { loadConfig, startService } from '@holdpoint/runtime';
+import { configOrExit, startService } from '@holdpoint/runtime';
 import { policyConfig } from './config.js';
 import { PolicyModule } from './policy.module.js';
 
-const config = loadConfig(policyConfig);
+const config = configOrExit('policy', policyConfig);
 await startService({
   name: 'policy',
   module: PolicyModule.forRoot(config),

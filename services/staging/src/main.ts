@@ -1,9 +1,9 @@
 import { JetStreamServer } from '@holdpoint/eventing';
-import { loadConfig, startService } from '@holdpoint/runtime';
+import { configOrExit, startService } from '@holdpoint/runtime';
 import { stagingConfig } from './config.js';
 import { StagingModule } from './staging.module.js';
 
-const config = loadConfig(stagingConfig);
+const config = configOrExit('staging', stagingConfig);
 await startService({
   name: 'staging',
   module: StagingModule.forRoot(config),

@@ -19,7 +19,7 @@ export const digestMismatch = (c: FrozenCall) =>
 export function alreadyClosed(c: FrozenCall): Refusal {
   const decidedAt = c.decided_at === null ? null : at(c.decided_at);
   const decidedBy = c.decided_by === null ? null : { kind: 'person', id: c.decided_by };
-  const extras = { status: c.status, decidedBy, decidedAt };
+  const extras = { callStatus: c.status, decidedBy, decidedAt };
   if (c.status === 'expired')
     return new Refusal(
       'conflict',
@@ -51,7 +51,7 @@ export const withdrawn = (c: FrozenCall, answer: PolicyCheckReply) =>
     `Policy denies this call by now (${answer.rule}), so ${name(c)} was withdrawn and nothing ran. If it should be possible, change the rule first; the agent then has to propose it again.`,
     {
       extras: {
-        status: c.status,
+        callStatus: c.status,
         reason: answer.reason,
         rule: answer.rule,
         policyVersion: answer.policyVersion,

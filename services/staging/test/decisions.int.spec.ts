@@ -111,7 +111,7 @@ describe('pending → approval.decided: rejected, withdrawn', () => {
     fixture.policy.answer = { ...ALLOWED, verdict: 'deny', rule: 'operator: Mail', policyVersion: 'stricter' };
     const answer = await decide('olga', h, 'approve', { reason: 'yes' });
     refusedWith(answer, 409, 'staging.call-withdrawn');
-    expect(answer.body).toMatchObject({ status: 409, rule: 'operator: Mail' });
+    expect(answer.body).toMatchObject({ status: 409, callStatus: 'withdrawn', rule: 'operator: Mail' });
     const { event } = await decided(h);
     expect(event.data).toMatchObject({
       decision: 'withdrawn',
@@ -223,6 +223,7 @@ describe('a decision is final', () => {
       refusedWith(answer, 409, 'staging.call-closed');
       expect(answer.body).toMatchObject({
         status: 409,
+        callStatus: 'rejected',
         decidedBy: { kind: 'person', id: 'adam' },
         decidedAt: first.body.decidedAt,
       });
@@ -377,7 +378,8 @@ describe('bad input', () => {
       status: 400,
       errors: [{ field: 'id' }],
     });
-    for (const query of ['limit=0', 'limit=201', 'number=x', 'status=open', 'space=A*', 'cursor=%20'])
+    const wrong = ['limit=0', 'limit=201', 'limit=0x2', 'number=x', 'number=0x1', 'number=1e0', 'number=2147483648'];
+    for (const query of [...wrong, 'status=open', 'space=A*', 'cursor=%20', 'cursor=zzz', 'cursor='])
       expect((await call(url, 'olga', `/v1/approvals?${query}`)).body).toMatchObject({
         status: 400,
         errors: [{ field: query.split('=')[0] }],

@@ -1,9 +1,9 @@
 import { JetStreamServer } from '@holdpoint/eventing';
-import { loadConfig, startService } from '@holdpoint/runtime';
+import { configOrExit, startService } from '@holdpoint/runtime';
 import { taskboardConfig } from './config.js';
 import { TaskboardModule } from './taskboard.module.js';
 
-const config = loadConfig(taskboardConfig);
+const config = configOrExit('taskboard', taskboardConfig);
 await startService({
   name: 'taskboard',
   module: TaskboardModule.forRoot(config),

@@ -28,7 +28,7 @@ export class ProblemFilter implements ExceptionFilter {
 
   #problemOf(thrown: unknown): Problem {
     if (thrown instanceof Refusal) {
-      if (thrown.cause !== undefined) this.#log.warn(thrown);
+      if (thrown.cause !== undefined) this.#log.warn(thrown.kind === 'unavailable' ? oneLine(thrown) : thrown);
       return refusalProblem(thrown);
     }
     if (thrown instanceof HttpException && thrown.getStatus() < 500) return plainProblem(thrown.getStatus());
@@ -66,6 +66,10 @@ export class ProblemFilter implements ExceptionFilter {
     };
   }
 }
+
+/** What is away is no fault of the code that asked: where it asked tells nothing. */
+const oneLine = ({ message, cause }: Refusal): string =>
+  `${message} (${cause instanceof Error ? cause.message : String(cause)})`;
 
 /** SQLSTATEs of text and of JSON that PostgreSQL cannot store. */
 const nulCharacter = new Set(['22021', '22P05']);

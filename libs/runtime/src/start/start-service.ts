@@ -1,11 +1,27 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type INestApplication, Logger } from '@nestjs/common';
+import type { z } from 'zod';
+import { ConfigError, loadConfig } from '../config.js';
 import { isInfrastructureFault } from '../faults.js';
 import { buildService, openService, type ServiceOptions } from './create-service.js';
 import { JsonLogger } from './json-logger.js';
 import { openWaitingRoom } from './waiting-room.js';
 
 const LONGEST_WAIT_MS = 5_000;
+
+/**
+ * The settings of a service that is a process of its own. Where they are wrong, one line of the log says which and what
+ * they must be, and the process ends with status 1.
+ */
+export function configOrExit<S extends z.ZodObject>(name: string, schema: S): z.infer<S> {
+  try {
+    return loadConfig(schema);
+  } catch (err) {
+    if (!(err instanceof ConfigError)) throw err;
+    new JsonLogger(name, 'fatal').fatal(err.message, 'Process');
+    return process.exit(1);
+  }
+}
 
 /**
  * Runs a service as a process of its own, until it is told to stop.
@@ -63,6 +79,8 @@ async function start(options: ServiceOptions, log: Logger, stop: AbortSignal): P
       await room.close();
       const open = await openService(app, options);
       log.log(`ready at ${await open.getUrl()}`);
+      // A supervisor that listens tells by it that the service came up; one that is gone is no fault of the start.
+      if (process.connected) process.send?.('ready', undefined, undefined, () => undefined);
       return open;
     } catch (err) {
       if (!isInfrastructureFault(err)) throw err;

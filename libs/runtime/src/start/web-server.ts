@@ -2,11 +2,13 @@ import type { INestApplication } from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyInstance, FastifyReply, FastifyServerOptions, RouteOptions } from 'fastify';
 import { PROBLEM_TYPE, plainProblem } from '../http/problem.js';
+import { repeatedKey } from '../http/repeated-key.js';
+import { Refusal } from '../refusal.js';
 
 const BODY_LIMIT = 1024 * 1024;
 const routes = new WeakMap<object, RouteOptions[]>();
 
-/** Fastify as every service runs it: JSON bodies only, 1 MiB at most, requests in flight are finished while it closes. */
+/** Fastify as every service runs it: JSON bodies only, 1 MiB and each key once at most, requests in flight are finished while it closes. */
 export function webServer(): FastifyAdapter {
   const options: FastifyServerOptions = {
     bodyLimit: BODY_LIMIT,
@@ -32,7 +34,11 @@ export function webServer(): FastifyAdapter {
   };
   const adapter = new FastifyAdapter(options);
   const fastify = adapter.getInstance<FastifyInstance>();
-  fastify.removeContentTypeParser('text/plain');
+  fastify.removeContentTypeParser(['text/plain', 'application/json']);
+  const parse = fastify.getDefaultJsonParser('error', 'error');
+  fastify.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) =>
+    parse(request, body as string, (err, value) => done(err ?? saidTwice(body as string), value)),
+  );
   // Answers hold content that is sealed everywhere else.
   fastify.addHook('onRequest', (_request, reply, done) => {
     void reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' });
@@ -50,6 +56,14 @@ export function webServer(): FastifyAdapter {
     seen.push(route);
   });
   return adapter;
+}
+
+function saidTwice(body: string): Refusal | null {
+  const field = repeatedKey(body);
+  if (field === undefined) return null;
+  return new Refusal('invalid', 'request.repeated-key', 'The body has a key twice in one object; send each key once.', {
+    errors: [{ field, message: 'is there twice' }],
+  });
 }
 
 /**

@@ -288,6 +288,61 @@ describe('Mail.read_inbox', () => {
     },
   );
 
+  it('one mail that cannot be read hides no other', async () => {
+    const bomb = Array.from(
+      { length: 3000 },
+      (_, i) => `Content-Type: multipart/mixed; boundary=b${i}\r\n\r\n--b${i}\r\n`,
+    );
+    await writeFile(join(maildir, 'new', '5.bomb'), bomb.join(''));
+    await writeFile(join(maildir, 'new', '4.head'), `From: ${'a@b.test, '.repeat(100_000)}\r\n\r\nhi`);
+    await writeFile(join(maildir, 'new', '3.lines'), `${'X: y\r\n'.repeat(150_000)}\r\nhi`);
+    await writeFile(join(maildir, 'new', '2.empty'), '');
+    await writeFile(join(maildir, 'new', '1.good'), mail('good', 'seen\r\n'));
+    const note = 'This mail could not be read.';
+    expect(await read('{"action":"read_inbox"}')).toEqual([
+      { id: '5.bomb', note },
+      { id: '4.head', note },
+      { id: '3.lines', note },
+      { id: '2.empty', from: '', subject: '', date: null, text: '', cut: false },
+      expect.objectContaining({ subject: 'good' }),
+    ]);
+  });
+
+  it('bounds what a stranger wrote into the headers', async () => {
+    await writeFile(join(maildir, 'new', '1.long'), `From: ${'x'.repeat(900)}@b.test\r\n${mail('s'.repeat(900), '')}`);
+    const [{ from, subject }] = (await read('{"action":"read_inbox"}')) as [{ from: string; subject: string }];
+    expect([from, subject].map((t) => [t.length, t.at(-1)])).toEqual([
+      [200, '…'],
+      [200, '…'],
+    ]);
+  });
+
+  it.each(['yesterday-ish', '12', '275760', 'Mon, 99 Foo 2024 10:00:00 +0000', ''])(
+    'makes no date up from %j',
+    async (date) => {
+      await writeFile(join(maildir, 'new', '1.x'), `Date: ${date}\r\n\r\nhi`);
+      expect(await read('{"action":"read_inbox"}')).toMatchObject([{ date: null, text: 'hi' }]);
+    },
+  );
+
+  it('says so when HTML leaves no text', async () => {
+    await writeFile(
+      join(maildir, 'new', '1.x'),
+      'Content-Type: text/html\r\n\r\n<style>p { color: red }</style><p></p>',
+    );
+    expect(await read('{"action":"read_inbox"}')).toMatchObject([{ text: '', note: expect.stringContaining('HTML') }]);
+  });
+
+  it('answers with 64 KiB at most, and says how many mails were left out', async () => {
+    for (let i = 0; i < 40; i++)
+      await writeFile(join(maildir, 'new', `${1000 + i}.x`), mail(`${i}`, '查'.repeat(4000)));
+    const mails = (await read('{"action":"read_inbox","limit":30}')) as { subject?: string; note?: string }[];
+    expect(Buffer.byteLength(JSON.stringify(mails))).toBeLessThanOrEqual(64 * 1024);
+    const listed = mails.filter((m) => m.subject !== undefined);
+    expect(listed.map((m) => m.subject)).toEqual(listed.map((_, i) => `${39 - i}`));
+    expect(mails.at(-1)).toEqual({ note: expect.stringMatching(`^${30 - listed.length} older mails were left out`) });
+  });
+
   it('says so when the inbox is not there', async () => {
     expect(await read('{"action":"read_inbox"}')).toEqual([]);
     await rm(join(maildir, 'new'), { recursive: true });

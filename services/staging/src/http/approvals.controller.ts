@@ -19,16 +19,25 @@ import { boxOf, contextOf } from '../facts.js';
 import { ContentDamaged, FrozenContent } from '../frozen-content.js';
 import * as refusal from '../refusals.js';
 import { type FrozenCall, FrozenCalls } from '../store/frozen-calls.js';
+import { cursor, cursorAfter } from './cursor.js';
 import { summaryOf } from './view.js';
+
+/** Decimal digits alone: `Number` would take `0x1` and `1e0` as well. */
+const whole = (max: number) =>
+  z
+    .string()
+    .regex(/^[1-9][0-9]*$/, `expected a whole number from 1 to ${max}`)
+    .transform(Number)
+    .pipe(z.int().max(max));
 
 const listQuery = z.strictObject({
   status: z.enum([...approvalStatus.options, 'all']).default('pending'),
   space: token.optional(),
-  number: z.coerce.number().int().min(1).max(2_147_483_647).optional(),
+  number: whole(2_147_483_647).optional(),
   tool: name.optional(),
   agent: name.optional(),
-  cursor: token.optional(),
-  limit: z.coerce.number().int().min(1).max(200).default(50),
+  cursor: cursor.optional(),
+  limit: whole(200).default(50),
 });
 type ListQuery = z.infer<typeof listQuery>;
 
@@ -46,14 +55,14 @@ export class ApprovalsController {
     @Who() who: Identity,
     @Query({ schema: listQuery }) query: ListQuery,
   ): Promise<{ items: ApprovalSummary[]; nextCursor?: string }> {
-    const { space, cursor, limit, ...rest } = query;
+    const { space, cursor: after, limit, ...rest } = query;
     if (space !== undefined) requireRole(who, space);
     const spaces = space === undefined ? Object.keys(who.spaces) : [space];
     if (spaces.length === 0) return { items: [] };
-    const found = await this.calls.list({ ...rest, spaces, after: cursor, limit: limit + 1 });
+    const found = await this.calls.list({ ...rest, spaces, after, limit: limit + 1 });
     const items = found.slice(0, limit).map(summaryOf);
     const last = items.at(-1);
-    return found.length > limit && last !== undefined ? { items, nextCursor: last.id } : { items };
+    return found.length > limit && last !== undefined ? { items, nextCursor: cursorAfter(last.id) } : { items };
   }
 
   /** With the exact arguments: what is shown here is what the digest was made over and what would run. */
