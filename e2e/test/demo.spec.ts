@@ -36,7 +36,7 @@ describe('npm run demo -- --yes', () => {
       prompt: 'look through the inbox',
       argument: 'The corrected invoice is on its way',
       'big integer': '9007199254740993',
-      'auto argument': 'a corrected invoice over 1,380.00 EUR follows',
+      'auto argument': 'A mail of mine was released by a person',
       'result of a read': 'Three things worth knowing this week',
       'result of a query': '"ordered":1380.00',
       'result of an execution': 'The server answered',
