@@ -20,6 +20,6 @@ export { counter, registerGauge, type Sample, type TableGauge, TableGauges } fro
 export { type FieldError, Refusal, type RefusalKind, type RefusalOptions } from './refusal.js';
 export { type ServiceClient, type ServiceClientOptions, serviceClient } from './service-client.js';
 export { createService, type ServiceOptions, type Transport } from './start/create-service.js';
-export { configOrExit, startService } from './start/start-service.js';
+export { orExit, startService } from './start/start-service.js';
 export { unguardedRoutes } from './start/web-server.js';
 export { passed, type Step } from './steps.js';

@@ -1,12 +1,12 @@
 import { JetStreamServer } from '@holdpoint/eventing';
-import { configOrExit, startService } from '@holdpoint/runtime';
+import { loadConfig, orExit, startService } from '@holdpoint/runtime';
 import { AgentEngineModule } from './agent-engine.module.js';
 import { engineConfig } from './config.js';
 
-const config = configOrExit('agent-engine', engineConfig);
+const config = orExit('agent-engine', () => loadConfig(engineConfig));
 await startService({
   name: 'agent-engine',
-  module: AgentEngineModule.forRoot(config),
+  module: orExit('agent-engine', () => AgentEngineModule.forRoot(config)),
   config,
   strategy: (app) => app.get(JetStreamServer),
 });

@@ -1,6 +1,6 @@
-import { configOrExit, startService } from '@holdpoint/runtime';
+import { loadConfig, orExit, startService } from '@holdpoint/runtime';
 import { AuditModule } from './audit.module.js';
 import { auditConfig } from './config.js';
 
-const config = configOrExit('audit', auditConfig);
+const config = orExit('audit', () => loadConfig(auditConfig));
 await startService({ name: 'audit', module: AuditModule.forRoot(config), config });

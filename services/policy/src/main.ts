@@ -1,12 +1,12 @@
 import { JetStreamServer } from '@holdpoint/eventing';
-import { configOrExit, startService } from '@holdpoint/runtime';
+import { loadConfig, orExit, startService } from '@holdpoint/runtime';
 import { policyConfig } from './config.js';
 import { PolicyModule } from './policy.module.js';
 
-const config = configOrExit('policy', policyConfig);
+const config = orExit('policy', () => loadConfig(policyConfig));
 await startService({
   name: 'policy',
-  module: PolicyModule.forRoot(config),
+  module: orExit('policy', () => PolicyModule.forRoot(config)),
   config,
   strategy: (app) => app.get(JetStreamServer),
 });

@@ -1,12 +1,12 @@
 import { JetStreamServer } from '@holdpoint/eventing';
-import { configOrExit, startService } from '@holdpoint/runtime';
+import { loadConfig, orExit, startService } from '@holdpoint/runtime';
 import { stagingConfig } from './config.js';
 import { StagingModule } from './staging.module.js';
 
-const config = configOrExit('staging', stagingConfig);
+const config = orExit('staging', () => loadConfig(stagingConfig));
 await startService({
   name: 'staging',
-  module: StagingModule.forRoot(config),
+  module: orExit('staging', () => StagingModule.forRoot(config)),
   config,
   strategy: (app) => app.get(JetStreamServer),
 });

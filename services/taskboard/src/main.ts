@@ -1,12 +1,12 @@
 import { JetStreamServer } from '@holdpoint/eventing';
-import { configOrExit, startService } from '@holdpoint/runtime';
+import { loadConfig, orExit, startService } from '@holdpoint/runtime';
 import { taskboardConfig } from './config.js';
 import { TaskboardModule } from './taskboard.module.js';
 
-const config = configOrExit('taskboard', taskboardConfig);
+const config = orExit('taskboard', () => loadConfig(taskboardConfig));
 await startService({
   name: 'taskboard',
-  module: TaskboardModule.forRoot(config),
+  module: orExit('taskboard', () => TaskboardModule.forRoot(config)),
   config,
   strategy: (app) => app.get(JetStreamServer),
 });

@@ -1,23 +1,23 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type INestApplication, Logger } from '@nestjs/common';
-import type { z } from 'zod';
-import { ConfigError, loadConfig } from '../config.js';
 import { isInfrastructureFault } from '../faults.js';
 import { buildService, openService, type ServiceOptions } from './create-service.js';
 import { JsonLogger } from './json-logger.js';
 import { openWaitingRoom } from './waiting-room.js';
 
 const LONGEST_WAIT_MS = 5_000;
+/** Of the program, never of what a person wrote. */
+const FAULTS = [TypeError, ReferenceError, RangeError];
 
 /**
- * The settings of a service that is a process of its own. Where they are wrong, one line of the log says which and what
- * they must be, and the process ends with status 1.
+ * Settings, or what is made of them and of the files that they name. What a person wrote wrongly is said in one line, and
+ * ends the process with status 1; a fault of the program keeps its stack.
  */
-export function configOrExit<S extends z.ZodObject>(name: string, schema: S): z.infer<S> {
+export function orExit<T>(name: string, read: () => T): T {
   try {
-    return loadConfig(schema);
+    return read();
   } catch (err) {
-    if (!(err instanceof ConfigError)) throw err;
+    if (!(err instanceof Error) || FAULTS.some((fault) => err instanceof fault)) throw err;
     new JsonLogger(name, 'fatal').fatal(err.message, 'Process');
     return process.exit(1);
   }
