@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { natsServer } from './nats-server.mjs';
+import { testServers } from './test-servers.mjs';
 
 const NODE = '24.21.0';
 const PNPM = '12.4.2';
@@ -66,6 +67,7 @@ if (!existsSync(stampFile) || readFileSync(stampFile, 'utf8') !== stamp) {
 
 const [task] = process.argv.slice(2);
 if (!['holdpoint', 'check', 'fix'].includes(task)) env.NATS_SERVER = natsServer({ env, say, fail });
+if (['test', 'test:deep', 'crash'].includes(task)) testServers({ env, say });
 env.HOLDPOINT_BOOT_SECONDS = ((Date.now() - started) / 1000).toFixed(1);
 
 const child = spawn(node, [join(root, 'tools', 'tasks.mjs'), ...process.argv.slice(2)], {

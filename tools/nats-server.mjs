@@ -1,6 +1,5 @@
 import { spawnSync } from 'node:child_process';
-
-const works = (path) => spawnSync(path, ['--version'], { stdio: 'ignore' }).status === 0;
+import { installDebian, works } from './debian.mjs';
 
 /** The nats-server to use: the one given, the one found, or one installed where that takes no questions. */
 export function natsServer({ env, say, fail }) {
@@ -16,17 +15,12 @@ export function natsServer({ env, say, fail }) {
   ].find(works);
   if (found) return found;
 
-  const install = (command, args, extra = {}) => {
-    say(`installing nats-server: ${command} ${args.join(' ')}`);
-    return spawnSync(command, args, { stdio: ['ignore', 2, 2], env: { ...env, ...extra } }).status === 0;
-  };
-  const has = (command) => spawnSync(command, ['--version'], { stdio: 'ignore' }).status === 0;
-  if (process.getuid?.() === 0 && has('apt-get')) {
-    const apt = (...args) => install('apt-get', ['-qq', ...args], { DEBIAN_FRONTEND: 'noninteractive' });
-    if (apt('update') && apt('install', '-y', 'nats-server') && works('/usr/sbin/nats-server'))
-      return '/usr/sbin/nats-server';
-  } else if (has('brew') && install('brew', ['install', '--quiet', 'nats-server']) && works('nats-server'))
-    return 'nats-server';
+  if (installDebian(['nats-server'], { env, say }) && works('/usr/sbin/nats-server')) return '/usr/sbin/nats-server';
+  if (process.getuid?.() !== 0 && works('brew')) {
+    say('installing nats-server: brew install --quiet nats-server');
+    const { status } = spawnSync('brew', ['install', '--quiet', 'nats-server'], { stdio: ['ignore', 2, 2], env });
+    if (status === 0 && works('nats-server')) return 'nats-server';
+  }
 
   const hint = process.platform === 'darwin' ? 'brew install nats-server' : 'sudo apt-get install nats-server';
   return fail(

@@ -19,6 +19,7 @@ export * from './events/task.js';
 export * from './events/tool.js';
 export * from './http.js';
 export * from './ids.js';
+export * from './preview.js';
 export * from './principal.js';
 export { printable } from './printable.js';
 export * from './sealed.js';

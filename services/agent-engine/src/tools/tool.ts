@@ -1,4 +1,4 @@
-import type { ExecutionClass, Hint } from '@holdpoint/contracts';
+import type { CallPreview, ExecutionClass, Hint } from '@holdpoint/contracts';
 import type { z } from 'zod';
 
 /**
@@ -42,6 +42,17 @@ export interface ToolAction<A = unknown> {
    * it had, with the result as if run; `did-not-happen`: it had not, and `run` may be tried; `unknown`: nobody can tell.
    */
   readonly reconcile?: (args: A, ctx: ToolContext) => Promise<ToolOutcome>;
+  /**
+   * What the call would change, as things are now, for the person who decides. Reads only, within `timeoutMs`, from the
+   * frozen values: references to secrets stand as they were written. What cannot be looked at is said in the preview's
+   * note; a throw is shown as "no preview".
+   */
+  readonly preview?: (args: A, ctx: Pick<ToolContext, 'callId' | 'spaceId' | 'signal'>) => Promise<CallPreview>;
+  /**
+   * Top-level fields in which `{{secret:NAME}}` stands for a secret, where the operator allows (tool, field, secret). Never
+   * a field that an agent can read back. In any other field such a text is text.
+   */
+  readonly secretFields?: readonly (keyof A & string)[];
 }
 
 export interface Tool {
@@ -51,7 +62,8 @@ export interface Tool {
 }
 
 /** Types `run` by the schema, then forgets the type: the registry hands over only what the schema has passed. */
-export const defineAction = <A extends { action: string }>(action: ToolAction<A>): ToolAction => action as ToolAction;
+export const defineAction = <A extends { action: string }>(action: ToolAction<A>): ToolAction =>
+  action as unknown as ToolAction;
 
 export const done = (result: string): ToolOutcome => ({ kind: 'done', result });
 export const didNotHappen = (error: string): ToolOutcome => ({ kind: 'did-not-happen', error });

@@ -1,0 +1,14 @@
+import { existsSync } from 'node:fs';
+import { installDebian } from './debian.mjs';
+
+const SERVERS = [
+  { path: '/usr/sbin/dovecot', packages: ['dovecot-imapd'] },
+  { path: '/usr/sbin/proftpd', packages: ['proftpd-core', 'proftpd-mod-crypto'] },
+];
+
+/** The servers that tests talk to and nothing else needs. Where they cannot be installed, their tests say so. */
+export function testServers({ env, say }) {
+  const missing = SERVERS.filter((s) => !existsSync(s.path)).flatMap((s) => s.packages);
+  if (missing.length > 0 && !installDebian(missing, { env, say }))
+    say(`tests of mail and FTP need: sudo apt-get install --no-install-recommends ${missing.join(' ')}`);
+}
