@@ -8,7 +8,8 @@ export function installDebian(packages, { env, say }) {
   // RUNLEVEL: a server that comes with its package is not started for that (invoke-rc.d)
   const aptEnv = { ...env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
   const apt = (...args) =>
-    spawnSync('apt-get', ['-qq', ...args], { stdio: ['ignore', 2, 2], env: aptEnv }).status === 0;
+    spawnSync('apt-get', ['-qq', '-o', 'Dpkg::Use-Pty=0', ...args], { stdio: ['ignore', 2, 2], env: aptEnv }).status ===
+    0;
   say(`installing ${packages.join(', ')} with apt-get`);
   return apt('update') && apt('install', '-y', '--no-install-recommends', ...packages);
 }
