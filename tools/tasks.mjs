@@ -91,6 +91,10 @@ const tasks = {
     await build();
     await e2e('load.js', args);
   },
+  async replay() {
+    await build();
+    await e2e('replay.js', args);
+  },
   async check() {
     await step('build', build);
     await step('types of the tests', () => run(bin('tsc'), ['-p', 'tsconfig.test.json']));

@@ -40,7 +40,9 @@ export function servicePrograms(settings: Settings, home: Home, secrets: Secrets
   };
   return SERVICES.map((name) => ({
     name,
-    script: join(REPOSITORY, 'services', name, 'dist/src/main.js'),
+    script:
+      (name === 'agent-engine' ? settings.engineProgram : undefined) ??
+      join(REPOSITORY, 'services', name, 'dist/src/main.js'),
     url: `http://127.0.0.1:${ports[endpointOf(name)]}`,
     env: {
       DATABASE_URL: databaseUrl(`postgres://127.0.0.1:${ports.postgres}`, DATABASE_NAME, {

@@ -9,6 +9,7 @@ const port = z.coerce.number().int().min(1).max(65_535).optional().describe('a p
 const variables = z.object({
   HOLDPOINT_HOME: z.string().optional().describe('the path of a folder outside the checkout'),
   HOLDPOINT_CONFIG: z.string().optional().describe('the path of holdpoint.yaml'),
+  HOLDPOINT_ENGINE_PROGRAM: z.string().optional().describe('the path of a program that runs an agent-engine'),
   HOLDPOINT_PORTS: z
     .enum(['default', 'free'])
     .default('default')
@@ -38,6 +39,8 @@ export interface Settings {
   /** Whether the `holdpoint` command finds the home without being told. */
   homeIsDefault: boolean;
   config: string;
+  /** An engine with tools of one's own, in place of the one that is built here. */
+  engineProgram: string | undefined;
   natsServer: string;
   freePorts: boolean;
   /** How many of each service. */
@@ -58,6 +61,7 @@ export function loadSettings(env: NodeJS.ProcessEnv): Settings {
     home,
     homeIsDefault: home === resolve(defaultHome),
     config: resolve(v.HOLDPOINT_CONFIG ?? join(REPOSITORY, 'holdpoint.yaml')),
+    engineProgram: v.HOLDPOINT_ENGINE_PROGRAM === undefined ? undefined : resolve(v.HOLDPOINT_ENGINE_PROGRAM),
     natsServer: v.NATS_SERVER,
     instances: v.HOLDPOINT_INSTANCES,
     ackWaitMs: v.HOLDPOINT_ACK_WAIT_MS,
