@@ -1,7 +1,8 @@
-import { type ApprovalView, approvalView } from '@holdpoint/contracts';
+import { type ApprovalView, approvalView, type CallPreviewView, callPreviewView } from '@holdpoint/contracts';
 import { fieldsOf, odditiesOf } from '../argument-text.js';
 import type { Client } from '../client.js';
 import { advise, document, say, TYPED } from '../output.js';
+import { previewed } from '../preview-text.js';
 import { idOf } from '../refs.js';
 import { block, facts, field, inline, span, who } from '../text.js';
 
@@ -10,6 +11,7 @@ export async function show(client: Client, ref: string, o: { json?: boolean }): 
   if (o.json) document(view);
   else {
     say(...described(view), '');
+    if (view.status === 'pending') say(...previewed(await fetchPreview(client, view)), '');
     advise(...nextSteps(view));
   }
   return 0;
@@ -17,6 +19,10 @@ export async function show(client: Client, ref: string, o: { json?: boolean }): 
 
 export const fetchApproval = async (client: Client, ref: string): Promise<ApprovalView> =>
   client.get('staging', `/v1/approvals/${await idOf(client, ref)}`, approvalView);
+
+/** An aid: without it the exact arguments are there all the same. */
+const fetchPreview = (client: Client, { id, spaceId }: ApprovalView): Promise<CallPreviewView | null> =>
+  client.get('engine', `/v1/calls/${id}/preview?space=${spaceId}`, callPreviewView).catch(() => null);
 
 /** Everything that a person needs to decide on a held call, every word of the agent's escaped and none left out. */
 export function described(a: ApprovalView, now = Date.now()): string[] {

@@ -32,6 +32,7 @@ export function servicePrograms(settings: Settings, home: Home, secrets: Secrets
       ...demoDatabase(secrets, ports),
       // A person's own settings come last: their mail server, maildir or folder in place of the demonstration's.
       ...given('MAIL_SMTP_URL', 'MAIL_FROM', 'MAIL_MAILDIR', 'FILERW_ROOT'),
+      ...given('ORDERS_URL', 'ORDERS_TOKEN'),
       ...given('OPENAI_API_KEY', 'ANTHROPIC_API_KEY'),
     },
     policy: { HOLDPOINT_CONFIG: settings.config },

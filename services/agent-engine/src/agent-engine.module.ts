@@ -21,9 +21,11 @@ import { FrozenCallExecutor } from './gate/frozen-call-executor.js';
 import { Gate } from './gate/gate.js';
 import { LaterAttempts } from './gate/later-attempts.js';
 import { PolicyQuestion } from './gate/policy-question.js';
+import { Previews } from './gate/previews.js';
 import { ProposedAnew } from './gate/proposed-anew.js';
 import { Settlement } from './gate/settlement.js';
 import { DoubtsController } from './http/doubts.controller.js';
+import { PreviewsController } from './http/previews.controller.js';
 import { RunsController } from './http/runs.controller.js';
 import { TaskPromptsController } from './http/task-prompts.controller.js';
 import { agentModels } from './models/agent-model.js';
@@ -109,6 +111,7 @@ export class AgentEngineModule {
         OnTaskCancelled,
         RunsController,
         DoubtsController,
+        PreviewsController,
         TaskPromptsController,
       ],
       providers: [
@@ -153,6 +156,7 @@ export class AgentEngineModule {
             new FrozenCallExecutor(declared, frozen, executions, effects, question, config.APPROVAL_LAPSE_MS),
         ),
         build(FrozenArguments, ToolRegistry, CallContent, StreamReader),
+        build(Previews, FrozenArguments, StreamReader),
         build(LaterAttempts, DATABASE, Executions, FrozenArguments, Effects),
         build(
           ProposedAnew,
