@@ -4,6 +4,7 @@ import { decision } from './events/approval.js';
 import { runStatus, usage } from './events/run.js';
 import { name, sha256Hex, timestamp, token } from './ids.js';
 import { principal, source } from './principal.js';
+import { approvalRequirement, castVote } from './requirement.js';
 import { sealed } from './sealed.js';
 
 /** RFC 9457. `code` is stable; `detail` says what to do; `errors` names the fields of a malformed request. */
@@ -123,6 +124,8 @@ export const policyCheckRequest = z.strictObject({
   hint,
   scope: z.enum(['user', 'admin']),
   origin: z.enum(['builtin', 'foreign']),
+  /** Of a held call: the approvals so far, the one that is being decided included. */
+  votes: z.array(castVote).max(50).optional(),
 });
 export type PolicyCheckRequest = z.infer<typeof policyCheckRequest>;
 
@@ -132,6 +135,13 @@ export const policyCheckReply = z.object({
   reason: z.string(),
   rule: z.string(),
   policyVersion: z.string(),
+  /** What a release has to meet as things are now; absent where nothing is held. */
+  requirements: z.array(approvalRequirement).optional(),
+  /**
+   * By the database's clock: until then, and no longer, the answer may be acted upon. A halt or a revoke is answered only
+   * when every earlier answer has run out.
+   */
+  validUntil: timestamp.optional(),
 });
 export type PolicyCheckReply = z.infer<typeof policyCheckReply>;
 

@@ -22,6 +22,7 @@ export * from './ids.js';
 export * from './preview.js';
 export * from './principal.js';
 export { printable } from './printable.js';
+export * from './requirement.js';
 export * from './sealed.js';
 export * from './subjects.js';
 export * from './topology.js';

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { callRef, hint } from '../call.js';
-import { sha256Hex, timestamp } from '../ids.js';
-import { principal } from '../principal.js';
+import { sha256Hex, timestamp, token } from '../ids.js';
+import { principal, role } from '../principal.js';
+import { castVote } from '../requirement.js';
 import { sealed } from '../sealed.js';
 import { define } from './define.js';
 
@@ -38,6 +39,9 @@ export const approvalVoted = define({
     vote: z.enum(['approve', 'reject']),
     by: principal,
     digestSeen: sha256Hex,
+    /** What the voter was in the space when they voted. */
+    role: role.optional(),
+    groups: z.array(token).max(50).optional(),
     reason: sealed.nullable(),
   }),
 });
@@ -63,6 +67,8 @@ export const approvalDecided = define({
     /** What ended it: a person, or `deadline`, `policy-denied`, `revised`. */
     cause: z.enum(['person', 'deadline', 'policy-denied', 'revised']),
     policyVersion: z.string().min(1).max(64),
+    /** The votes that released the call, the last one included; absent where one person's word is enough. */
+    votes: z.array(castVote).min(1).max(50).optional(),
     /** Present when approved, and only then. */
     frozen: sealed.optional(),
   }),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { callRef, verdict } from '../call.js';
+import { approvalRequirement } from '../requirement.js';
 import { define } from './define.js';
 
 export const policyMode = z.enum(['enforce', 'log-only']);
@@ -29,6 +30,8 @@ export const policyDecided = define({
     reminder: z.string().max(500).optional(),
     /** How long a held call may wait for a person, in seconds. */
     expiresAfterSeconds: z.int().min(1).optional(),
+    /** What has to be met for a release, all of it; absent: one owner or admin. */
+    requirements: z.array(approvalRequirement).min(1).max(8).optional(),
     /** Stream sequence of the proposal that was judged. */
     proposalSeq: z.int().min(1),
   }),
