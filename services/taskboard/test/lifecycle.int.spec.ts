@@ -33,9 +33,9 @@ async function offer(): Promise<HoldpointEvent<'task.ready'>> {
 }
 
 describe('– → task.created → open', () => {
-  it('a released call was executed: its wake-up carries number, decider, status and the sealed result', async () => {
+  it('n8n#34645, vercel/ai#17083: a released call was executed: its wake-up carries number, decider, status, and sealed the result and what the approver said', async () => {
     const callId = newId();
-    await world.publish(approved(callId, 7));
+    await world.publish(approved(callId, 7, box('as agreed')));
     await world.publish(executed(callId));
     const event = await eventually(async () => (await world.events('task.created', wakeOf(callId)))[0]);
     expect(event.callid).toBe(callId);
@@ -54,7 +54,7 @@ describe('– → task.created → open', () => {
         reasonCode: null,
         by: ann,
         result: box('result'),
-        reason: null,
+        reason: box('as agreed'),
       },
     });
   });
