@@ -18,8 +18,8 @@ describe('calls that are held together', () => {
   let engine: TestEngine;
   let hub: Bus;
   const received: string[] = [];
-  const ledger: Tool = {
-    name: 'Ledger',
+  const keeping = (name: string, entry: z.ZodString): Tool => ({
+    name,
     description: 'Keeps what it is given.',
     actions: [
       defineAction({
@@ -28,28 +28,39 @@ describe('calls that are held together', () => {
         hint: 'write',
         scope: 'user',
         executionClass: 'at-most-once',
-        schema: z.strictObject({ action: z.literal('post'), entry: z.string() }),
+        schema: z.strictObject({ action: z.literal('post'), entry }),
         timeoutMs: 1_000,
-        run: async ({ entry }) => {
-          received.push(entry);
-          return done(`posted ${entry}`);
+        run: async (args) => {
+          received.push(args.entry);
+          return done(`posted ${args.entry}`);
         },
       }),
     ],
+  });
+  const tools = [keeping('Ledger', z.string()), keeping('Drifting', z.string())];
+  const post = (entry: string, tool = 'Ledger') => ({ tool, arguments: `{"action":"post","entry":"${entry}"}` });
+  let serving: TestEngine['app'];
+  /** Another engine takes over from the one that runs, with the tools as they are by then. */
+  const restart = async (meanwhile: () => Promise<void>) => {
+    await serving.close();
+    await meanwhile();
+    serving = await engine.another();
+    engine.at(await serving.getUrl());
   };
-  const post = (entry: string) => ({ tool: 'Ledger', arguments: `{"action":"post","entry":"${entry}"}` });
 
   beforeAll(async () => {
     engine = await startEngine({
-      extraTools: [ledger],
-      tools: ['Ledger'],
+      extraTools: tools,
+      tools: tools.map((t) => t.name),
       script: scriptOf({
         five: turn([post('a'), post('b'), post('same'), post('same'), post('e')]),
         'one .*': play('Ledger', post('again').arguments),
+        drifts: turn([post('old', 'Drifting'), post('current')]),
         'go on': '      - text: I heard.\n',
       }),
       env: { STAGED_TIMEOUT_MS: '1', EXECUTION_LEASE_MS: '1000', VERDICT_TIMEOUT_MS: '20000' },
     });
+    serving = engine.app;
     hub = await connectBus({
       servers: engine.bus.url,
       ...engine.bus.credentials('hub'),
@@ -110,10 +121,10 @@ describe('calls that are held together', () => {
       ({ conversationId } = await engine.ended(runId));
       await decide(all[0] as Proposal, 'rejected');
       await decisionsHeard();
-      await engine.app.close();
-      await decide(all[3] as Proposal);
-      await decide(all[1] as Proposal);
-      engine.at(await (await engine.another()).getUrl());
+      await restart(async () => {
+        await decide(all[3] as Proposal);
+        await decide(all[1] as Proposal);
+      });
       await Promise.all([outcome(all[3] as Proposal), outcome(all[1] as Proposal)]);
       await decisionsHeard();
     });
@@ -183,6 +194,20 @@ describe('calls that are held together', () => {
     await decisionsHeard();
     expect(received).toEqual(runs ? ['again'] : []);
     expect(await started(p)).toBe(runs);
+  });
+
+  it('openai-agents-python#4145: a tool that is another one after a restart does not run what was approved of the old', async () => {
+    received.length = 0;
+    const [old, current] = (await held(await engine.run('drifts'), 2)) as [Proposal, Proposal];
+    await restart(async () => {
+      tools[1] = keeping('Drifting', z.string().max(1_000));
+      await decide(old);
+      await decide(current);
+    });
+    expect(await outcome(old)).toMatchObject({ status: 'Denied', reason: 'tool.schema-changed', held: true });
+    expect((await outcome(current)).status).toBe('Ok');
+    expect(await started(old)).toBe(false);
+    expect(received).toEqual(['current']);
   });
 
   it.each(['auto', 'approve'] as const)(

@@ -59,7 +59,7 @@ describe('– → task.created → open', () => {
     });
   });
 
-  it('the execution is heard of before the approval: the wake-up waits for the number', async () => {
+  it('inngest#1433: the execution is heard of before the approval: the wake-up waits for the number', async () => {
     const callId = newId();
     await world.publish(executed(callId));
     await world.publish(approved(callId, 8));
@@ -136,7 +136,7 @@ describe('open → task.ready → offered', () => {
     expect(lease).toBeLessThanOrEqual(60_000);
   });
 
-  it('a lapsed lease → open → offered again, same attempt', async () => {
+  it('trigger.dev#4164: a lapsed lease → open → offered again, same attempt', async () => {
     const { subject } = await offer();
     await lapse(subject);
     expect((await ready(subject, 1, 2)).data.attempt).toBe(1);
