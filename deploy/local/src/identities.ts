@@ -19,6 +19,8 @@ export const PEOPLE: readonly Person[] = [
   { id: 'otto', name: 'Otto Brandt', spaces: { other: 'member' } },
 ];
 
+export const SPACE_CREATORS = ['ada', 'otto'];
+
 /** Writes who there is, by hashes of tokens alone. People whom an operator added to the file stay in it. */
 export async function writeIdentities(home: Home, secrets: Secrets): Promise<void> {
   const ours = PEOPLE.map((p) => ({ ...p, tokenSha256: sha256Hex(secrets.people[p.id] ?? '') }));

@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import type { ServiceName } from '@holdpoint/contracts';
-import { DATABASE_NAME, databaseUrl, freePort, roleOf, SERVICES } from '@holdpoint/provision';
+import { DATABASE_NAME, databaseUrl, freePort, READERS, roleOf, SERVICES } from '@holdpoint/provision';
 import { demoDatabaseUrl } from './demo-database.js';
 import type { Home } from './home.js';
+import { SPACE_CREATORS } from './identities.js';
 import type { Endpoint, Ports } from './ports.js';
 import { REPOSITORY } from './repository.js';
 import type { Secrets } from './secrets.js';
@@ -35,7 +36,14 @@ export function servicePrograms(settings: Settings, home: Home, secrets: Secrets
       ...given('ORDERS_URL', 'ORDERS_TOKEN'),
       ...given('OPENAI_API_KEY', 'ANTHROPIC_API_KEY'),
     },
-    policy: { HOLDPOINT_CONFIG: settings.config },
+    policy: {
+      HOLDPOINT_CONFIG: settings.config,
+      DECISIONS_DATABASE_URL: databaseUrl(`postgres://127.0.0.1:${ports.postgres}`, DATABASE_NAME, {
+        role: READERS['policy-reader'].role,
+        password: secrets.database['policy-reader'],
+      }),
+      SPACE_CREATORS: SPACE_CREATORS.join(' '),
+    },
     staging: { POLICY_URL: policyUrl },
     taskboard: { ENGINE_URL: `http://127.0.0.1:${ports.engine}` },
   };
