@@ -9,6 +9,7 @@ export interface Home {
   secrets: string;
   masterKey: string;
   identities: string;
+  issuerKey: string;
   client: string;
   run: string;
   logs: string;
@@ -24,6 +25,7 @@ export const homeAt = (path: string): Home => ({
   secrets: join(path, 'secrets.json'),
   masterKey: join(path, 'master.key'),
   identities: join(path, 'identity.json'),
+  issuerKey: join(path, 'issuer.key'),
   client: join(path, 'client.json'),
   run: join(path, 'run'),
   logs: join(path, 'logs'),

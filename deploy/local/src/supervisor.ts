@@ -9,7 +9,8 @@ import { childEnvironment } from './child-environment.js';
 import { type ClientFile, writeClientFile } from './client-file.js';
 import { seedDemoData } from './demo-data.js';
 import { openHome } from './home.js';
-import { PEOPLE, writeIdentities } from './identities.js';
+import { writeIdentities } from './identities.js';
+import { PEOPLE } from './people.js';
 import { choosePorts } from './ports.js';
 import { whenReady } from './readiness.js';
 import { program } from './repository.js';
@@ -17,6 +18,9 @@ import { claim, endOrphans, forget, SUPERVISOR } from './run-records.js';
 import { loadSecrets } from './secrets.js';
 import { instancesOf, servicePrograms } from './services.js';
 import type { Settings } from './settings.js';
+import { seedSpaces } from './spaces.js';
+
+const TOKENS_RENEWED_MS = 24 * 3_600_000;
 
 /**
  * Runs the whole system on this machine until `signal` aborts, then stops it in order: services, then the bus and the
@@ -30,6 +34,7 @@ export async function supervise(settings: Settings, say: (line: string) => void,
   await claim(home.run);
   const guards: Child[] = [];
   const others: Child[] = [];
+  let renewal: NodeJS.Timeout | undefined;
   try {
     const orphans = await endOrphans(home.run);
     if (orphans.length > 0) say(`ended what an earlier start had left running: ${orphans.join(', ')}`);
@@ -42,9 +47,12 @@ export async function supervise(settings: Settings, say: (line: string) => void,
       home,
       PEOPLE.map((p) => p.id),
     );
-    await writeIdentities(home, secrets);
+    const ignored = await writeIdentities(home, secrets);
+    if (ignored.length > 0)
+      say(
+        `${home.identities} names people (${ignored.join(', ')}): they are not looked for there any more, people sign in at an issuer`,
+      );
     await seedDemoData(home);
-    const client = await writeClientFile(home, ports, secrets);
     signal.throwIfAborted();
 
     const common = { home, say };
@@ -75,7 +83,14 @@ export async function supervise(settings: Settings, say: (line: string) => void,
     );
     guards.push(postgres, nats);
     const smtp = new Child(own('smtp', 'smtp', { port: ports.smtp, outbox: home.outbox }));
-    others.push(smtp);
+    const issuer = new Child(
+      own('issuer', 'issuer', {
+        port: ports.issuer,
+        keyFile: home.issuerKey,
+        people: PEOPLE.map(({ id, name }) => ({ id, name, secret: secrets.people[id] })),
+      }),
+    );
+    others.push(smtp, issuer);
 
     const superuserUrl = `postgres://postgres:${secrets.superuser}@127.0.0.1:${ports.postgres}/postgres`;
     const migrated = postgres.ready.then(() =>
@@ -84,21 +99,27 @@ export async function supervise(settings: Settings, say: (line: string) => void,
     const provisioned = nats.ready.then(() =>
       runOnce(
         own('provision', 'provision', {
-          servers: client.nats.url,
+          servers: `nats://127.0.0.1:${ports.nats}`,
           password: secrets.bus.hub,
           ackWaitMs: settings.ackWaitMs,
         }),
         signal,
       ),
     );
-    await unlessAborted(signal, Promise.all([migrated, provisioned, smtp.ready]));
+    await unlessAborted(signal, Promise.all([migrated, provisioned, smtp.ready, issuer.ready]));
 
+    const client = await writeClientFile(home, ports, secrets);
+    renewal = setInterval(
+      () => writeClientFile(home, ports, secrets).catch((err: Error) => say(`tokens are not renewed: ${err.message}`)),
+      TOKENS_RENEWED_MS,
+    );
     const programs = await instancesOf(servicePrograms(settings, home, secrets, ports), settings.instances);
     const services = programs.map((p) => new Child({ ...common, ...p }));
     others.push(...services);
     const answering = Promise.all(programs.map((p) => whenReady(p.name, p.url, signal)));
     await unlessAborted(signal, Promise.race([answering, ...[...services, ...guards].map((c) => c.crashLoop)]));
 
+    await unlessAborted(signal, seedSpaces(client));
     const mode = await policyModeOf(client);
     say(announcement({ home, settings, client, postgresPort: ports.postgres, mode }));
     say(`ready in ${((performance.now() - began) / 1000).toFixed(1)} s. Ctrl-C stops everything.`);
@@ -106,6 +127,7 @@ export async function supervise(settings: Settings, say: (line: string) => void,
   } catch (err) {
     if (!signal.aborted) throw err;
   } finally {
+    clearInterval(renewal);
     if (guards.length > 0) say('stopping');
     await Promise.all(others.map((c) => c.stop(15_000)));
     await Promise.all(guards.map((c) => c.stop(40_000)));

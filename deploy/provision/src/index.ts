@@ -11,7 +11,17 @@ export {
 } from './embedded/process-identity.js';
 export { freePort, isFree } from './embedded/server-process.js';
 export { MigrationFailed, type Migrations, migrate } from './migrate.js';
-export { accountOf, DATABASE_NAME, OWNER_ROLE, roleOf, SERVICES, schemaOf } from './names.js';
+export {
+  accountOf,
+  DATABASE_NAME,
+  OWNER_ROLE,
+  READER_NAMES,
+  READERS,
+  type ReaderName,
+  roleOf,
+  SERVICES,
+  schemaOf,
+} from './names.js';
 export { type BusProvisioning, provisionBus } from './provision.js';
 export {
   type DatabasePasswords,
