@@ -21,6 +21,7 @@ export type ProcessName =
   | 'nats'
   | 'nats-guard'
   | 'smtp'
+  | 'traces'
   | 'supervisor';
 
 export interface StackOptions {

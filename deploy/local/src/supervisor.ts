@@ -76,6 +76,8 @@ export async function supervise(settings: Settings, say: (line: string) => void,
     guards.push(postgres, nats);
     const smtp = new Child(own('smtp', 'smtp', { port: ports.smtp, outbox: home.outbox }));
     others.push(smtp);
+    const traces = settings.traces ? [new Child(own('traces', 'traces', { port: ports.traces }))] : [];
+    others.push(...traces);
 
     const superuserUrl = `postgres://postgres:${secrets.superuser}@127.0.0.1:${ports.postgres}/postgres`;
     const migrated = postgres.ready.then(() =>
@@ -91,7 +93,7 @@ export async function supervise(settings: Settings, say: (line: string) => void,
         signal,
       ),
     );
-    await unlessAborted(signal, Promise.all([migrated, provisioned, smtp.ready]));
+    await unlessAborted(signal, Promise.all([migrated, provisioned, smtp.ready, ...traces.map((t) => t.ready)]));
 
     const programs = await instancesOf(servicePrograms(settings, home, secrets, ports), settings.instances);
     const services = programs.map((p) => new Child({ ...common, ...p }));
@@ -100,7 +102,7 @@ export async function supervise(settings: Settings, say: (line: string) => void,
     await unlessAborted(signal, Promise.race([answering, ...[...services, ...guards].map((c) => c.crashLoop)]));
 
     const mode = await policyModeOf(client);
-    say(announcement({ home, settings, client, postgresPort: ports.postgres, mode }));
+    say(announcement({ home, settings, client, ports, mode }));
     say(`ready in ${((performance.now() - began) / 1000).toFixed(1)} s. Ctrl-C stops everything.`);
     await aborted(signal);
   } catch (err) {
