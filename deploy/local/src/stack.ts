@@ -22,6 +22,7 @@ export type ProcessName =
   | 'nats-guard'
   | 'smtp'
   | 'issuer'
+  | 'traces'
   | 'supervisor';
 
 export interface StackOptions {

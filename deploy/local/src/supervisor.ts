@@ -91,6 +91,8 @@ export async function supervise(settings: Settings, say: (line: string) => void,
       }),
     );
     others.push(smtp, issuer);
+    const traces = settings.traces ? [new Child(own('traces', 'traces', { port: ports.traces }))] : [];
+    others.push(...traces);
 
     const superuserUrl = `postgres://postgres:${secrets.superuser}@127.0.0.1:${ports.postgres}/postgres`;
     const migrated = postgres.ready.then(() =>
@@ -106,7 +108,8 @@ export async function supervise(settings: Settings, say: (line: string) => void,
         signal,
       ),
     );
-    await unlessAborted(signal, Promise.all([migrated, provisioned, smtp.ready, issuer.ready]));
+    const servers = [smtp, issuer, ...traces].map((child) => child.ready);
+    await unlessAborted(signal, Promise.all([migrated, provisioned, ...servers]));
 
     const client = await writeClientFile(home, ports, secrets);
     renewal = setInterval(
@@ -121,7 +124,7 @@ export async function supervise(settings: Settings, say: (line: string) => void,
 
     await unlessAborted(signal, seedSpaces(client));
     const mode = await policyModeOf(client);
-    say(announcement({ home, settings, client, postgresPort: ports.postgres, mode }));
+    say(announcement({ home, settings, client, ports, mode }));
     say(`ready in ${((performance.now() - began) / 1000).toFixed(1)} s. Ctrl-C stops everything.`);
     await aborted(signal);
   } catch (err) {

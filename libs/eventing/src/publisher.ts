@@ -4,6 +4,7 @@ import { Unavailable } from '@holdpoint/runtime';
 import { JetStreamApiCodes, JetStreamApiError, type PubAck } from '@nats-io/jetstream';
 import { errors } from '@nats-io/nats-core';
 import { Bus } from './bus.js';
+import { publishSpan } from './event-spans.js';
 import { type RawMessage, type Stored, toStored } from './stored.js';
 import { StreamReader } from './stream-reader.js';
 
@@ -30,6 +31,8 @@ export interface Outgoing {
   subject: string;
   once: boolean;
   bytes: Uint8Array;
+  /** As the event carries it, null for none; absent where only the body is at hand. */
+  traceparent?: string | null;
 }
 
 const utf8 = new TextEncoder();
@@ -38,7 +41,8 @@ const utf8 = new TextEncoder();
 export function outgoing(event: HoldpointEvent, service: string): Outgoing {
   const { once, publisher } = catalogue[event.type];
   if (publisher !== service) throw new Unpublishable(`${event.type} is ${publisher}'s to publish, not ${service}'s`);
-  return { id: event.id, subject: subjectOf(event), once, bytes: utf8.encode(JSON.stringify(event)) };
+  const bytes = utf8.encode(JSON.stringify(event));
+  return { id: event.id, subject: subjectOf(event), once, bytes, traceparent: event.traceparent ?? null };
 }
 
 /**
@@ -61,7 +65,17 @@ export class EventPublisher {
     return this.store(outgoing(event, this.bus.name));
   }
 
-  async store(out: Outgoing): Promise<{ seq: number }> {
+  store(out: Outgoing): Promise<{ seq: number }> {
+    return publishSpan(out, () => this.#store(out));
+  }
+
+  /** Whether this very event is the latest on its subject, and where. */
+  async findLast(out: Outgoing): Promise<{ seq: number } | null> {
+    const stored = await this.reader.lastRaw(out.subject);
+    return stored && same(stored, out) ? { seq: stored.seq } : null;
+  }
+
+  async #store(out: Outgoing): Promise<{ seq: number }> {
     let ack: PubAck;
     try {
       ack = await this.bus.request(() =>
@@ -77,12 +91,6 @@ export class EventPublisher {
     }
     if (ack.stream !== STREAM) throw new Unpublishable(`${out.subject} was answered by another stream`);
     return ack.duplicate ? this.#confirmDuplicate(out, ack.seq) : { seq: ack.seq };
-  }
-
-  /** Whether this very event is the latest on its subject, and where. */
-  async findLast(out: Outgoing): Promise<{ seq: number } | null> {
-    const stored = await this.reader.lastRaw(out.subject);
-    return stored && same(stored, out) ? { seq: stored.seq } : null;
   }
 
   #compare(out: Outgoing, stored: RawMessage): { seq: number } {

@@ -1,5 +1,6 @@
 import { type HoldpointEvent, type Sealed, sealed } from '@holdpoint/contracts';
 import { newEvent } from '@holdpoint/eventing';
+import { inTraceOf } from '@holdpoint/runtime';
 import type { FrozenCall } from './store/frozen-calls.js';
 
 /** The call as every event about it names it. */
@@ -28,6 +29,7 @@ export const callStaged = (c: FrozenCall, causationId: string): HoldpointEvent<'
     entityId: c.call_id,
     runId: c.run_id,
     causationId,
+    traceparent: c.traceparent ?? undefined,
     time: c.staged_at,
     data: {
       call: callOf(c),
@@ -40,14 +42,27 @@ export const callStaged = (c: FrozenCall, causationId: string): HoldpointEvent<'
     },
   });
 
+/**
+ * Hands over the decision's event as one of the call's own trace, in which the execution goes on. Whoever decided is in
+ * another one, that of their request, or in none; the two are linked.
+ */
+export const withDecision = (c: FrozenCall, add: (event: HoldpointEvent<'approval.decided'>) => Promise<void>) =>
+  inTraceOf(
+    c.traceparent,
+    'decide call',
+    { 'holdpoint.space.id': c.space_id, 'holdpoint.call.id': c.call_id, 'holdpoint.decision': c.status },
+    () => add(approvalDecided(c)),
+  );
+
 /** The one decision, as the row has it; an approval carries the box that the proposal carried. */
-export function approvalDecided(c: FrozenCall): HoldpointEvent<'approval.decided'> {
+function approvalDecided(c: FrozenCall): HoldpointEvent<'approval.decided'> {
   if (c.status === 'pending' || c.decided_at === null || c.cause === null || c.decided_under === null)
     throw new Error(`call ${c.call_id} is not decided`);
   return newEvent('approval.decided', {
     spaceId: c.space_id,
     entityId: c.call_id,
     runId: c.run_id,
+    traceparent: c.traceparent ?? undefined,
     time: c.decided_at,
     data: {
       call: callOf(c),
