@@ -1,4 +1,5 @@
 export { startBus, type TestBus, type TestBusOptions } from './bus.js';
 export { type DatabaseRole, type TestDatabase, testDatabase } from './database.js';
+export { type Dovecot, startDovecot } from './dovecot.js';
 export { eventually } from './eventually.js';
 export { setUpTestRun } from './setup.js';
