@@ -58,20 +58,24 @@ export async function lookInto<T>(
   }
 }
 
-/** The mailbox could not be looked into. The message is for the model, the cause for nobody else. */
+/** The mailbox could not be looked into. The message is our own and says what to do; the cause is for nobody else. */
 export class MailboxFault extends Error {
   override readonly name = 'MailboxFault';
+  /** Without what to do about it. */
+  readonly reason: string;
   /** Trying again does not help: an operator has to mend the settings. */
   readonly settings: boolean;
 
   constructor(cause: ImapFlowError) {
     const wrong = wrongSetting(cause);
-    super(wrong ? `${wrong} Tell the user: an operator has to check the settings.` : AWAY, { cause });
+    const reason = wrong ?? 'The mail server could not be reached, took too long or broke off.';
+    super(`${reason} ${wrong ? 'Tell the user: an operator has to check the settings.' : 'Try again later.'}`, {
+      cause,
+    });
+    this.reason = reason;
     this.settings = wrong !== undefined;
   }
 }
-
-const AWAY = 'The mail server could not be reached, took too long or broke off. Try again later.';
 
 function wrongSetting(error: ImapFlowError): string | undefined {
   if (error.authenticationFailed) return 'The mail server refused the login.';

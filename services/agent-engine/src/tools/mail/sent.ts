@@ -31,7 +31,7 @@ export async function findSent(
       if (!(error instanceof MailboxFault)) throw error;
       // a look that was cut short by the end of the time says less than the one before it
       if (!signal.aborted || why === undefined)
-        why = `Whether a copy of it was filed could not be looked up. ${error.message}`;
+        why = `Whether a copy of it was filed could not be looked up. ${error.reason}`;
       if (error.settings) break;
     }
     if (!(await lasts(wait, signal))) break;
