@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /** What is answered to a command; lines end in CRLF. Null hangs up, '' says nothing at all. */
 type Reply = (command: string, tag: string, nth: number) => string | null | undefined;
@@ -69,4 +69,25 @@ function plain(verb: string, command: string, tag: string): string {
     default:
       return ok;
   }
+}
+
+/** Before a real server; `gone` is called whenever a client's connection has ended. */
+export async function imapProxy(port: number, gone: () => void) {
+  const server = createServer((client) => {
+    const upstream = connect(port, '127.0.0.1');
+    client
+      .on('error', () => {})
+      .on('close', () => {
+        upstream.destroy();
+        gone();
+      });
+    upstream.on('error', () => {});
+    client.pipe(upstream).pipe(client);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () => new Promise<void>((done) => server.close(() => done())),
+  };
 }

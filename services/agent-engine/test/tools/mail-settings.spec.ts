@@ -81,9 +81,11 @@ describe('preview of Mail.send', () => {
   it('names who is outside of the own domain, and who gets a copy that others do not see', async () => {
     expect(await preview({ to: ['ann@evil.test', 'a@sub.example.test'], bcc: ['eve@example.test'] })).toMatchObject({
       bcc: ['eve@example.test'],
-      note: 'Outside of example.test: ann@evil.test, a@sub.example.test. Copies that the other recipients do not see: eve@example.test.',
+      note: 'Hidden from the other recipients: 1 of 3. Outside of example.test: 2 of 3 (ann@evil.test, a@sub.example.test).',
     });
     const many = Array.from({ length: 12 }, (_, i) => `a${i}@evil.test`);
-    expect(await preview({ to: many })).toMatchObject({ note: expect.stringMatching(/a9@evil\.test and 2 more\.$/) });
+    expect(await preview({ to: many })).toMatchObject({
+      note: expect.stringMatching(/12 of 12 \(.*a4@evil\.test and 7 more\)\.$/),
+    });
   });
 });

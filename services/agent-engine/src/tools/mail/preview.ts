@@ -1,9 +1,9 @@
 import type { CallPreview } from '@holdpoint/contracts';
 import { domainOf } from './address.js';
 
-const MOST_NAMED = 10;
+const MOST_NAMED = 5;
 
-/** The mail as its receivers will see it, who does not see that others get it, and who is not of the sender's own domain. */
+/** The mail as it will look. The note says how many recipients are hidden from the others, and who is of another domain. */
 export function previewOf(mail: {
   from: string;
   to: readonly string[];
@@ -14,10 +14,12 @@ export function previewOf(mail: {
 }): CallPreview {
   const { from, to, cc, bcc, subject, body } = mail;
   const own = domainOf(from).toLowerCase();
-  const outside = [...to, ...cc, ...bcc].filter((a) => domainOf(a).toLowerCase() !== own);
+  const all = new Set([...to, ...cc, ...bcc]);
+  const outside = [...all].filter((a) => domainOf(a).toLowerCase() !== own);
+  // numbers before names: what shows the note may cut it
   const notes = [
-    ...(outside.length > 0 ? [`Outside of ${own}: ${listed(outside)}.`] : []),
-    ...(bcc.length > 0 ? [`Copies that the other recipients do not see: ${listed(bcc)}.`] : []),
+    ...(bcc.length > 0 ? [`Hidden from the other recipients: ${new Set(bcc).size} of ${all.size}.`] : []),
+    ...(outside.length > 0 ? [`Outside of ${own}: ${outside.length} of ${all.size} (${listed(outside)}).`] : []),
   ];
   return {
     kind: 'mail',
@@ -32,7 +34,6 @@ export function previewOf(mail: {
 }
 
 function listed(addresses: readonly string[]): string {
-  const all = [...new Set(addresses)];
-  const more = all.length - MOST_NAMED;
-  return all.slice(0, MOST_NAMED).join(', ') + (more > 0 ? ` and ${more} more` : '');
+  const more = addresses.length - MOST_NAMED;
+  return addresses.slice(0, MOST_NAMED).join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
