@@ -7,7 +7,7 @@ const HOSTILE = 'a\u202eb\u001b[2J\r\nTo: me';
 
 describe('a preview at the terminal', () => {
   it.each<CallPreview>([
-    { kind: 'mail', from: HOSTILE, to: [HOSTILE], cc: [], subject: HOSTILE, body: HOSTILE },
+    { kind: 'mail', from: HOSTILE, to: [HOSTILE], cc: [], bcc: [HOSTILE], subject: HOSTILE, body: HOSTILE },
     { kind: 'message', to: HOSTILE, text: HOSTILE },
     { kind: 'file', path: HOSTILE, before: { bytes: 3, text: HOSTILE, cut: true }, after: null },
     { kind: 'row', table: HOSTILE, before: { [HOSTILE]: HOSTILE }, after: { [HOSTILE]: null } },

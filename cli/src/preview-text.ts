@@ -20,6 +20,7 @@ function linesOf(p: CallPreview): string[] {
         ...field('From', p.from),
         ...field('To', p.to.join(', ')),
         ...(p.cc.length === 0 ? [] : field('Cc', p.cc.join(', '))),
+        ...(p.bcc === undefined ? [] : field('Bcc', p.bcc.join(', '))),
         ...field('Subject', p.subject),
         '  │',
         ...block(p.body),

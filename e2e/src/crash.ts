@@ -2,22 +2,32 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type CrashOptions, crashRun, DEATHS } from './crash/crash-run.js';
+import { type CrashOptions, crashRun, DEATHS, POINTS, type Point } from './crash/crash-run.js';
 
-// npm run crash -- --seeds N [--first SEED] [--probes Mail.send,…] [--deaths kill,freeze] [--sample N]
+// npm run crash -- --seeds N [--first SEED] [--probes A,B] [--without A,B] [--points claim,ack] [--deaths kill,freeze] [--sample N]
 // Kills or freezes the engine at every point between claim and ack, and counts the effects at the remote ends.
 const text = (fallback?: string) => ({
   type: 'string' as const,
   ...(fallback === undefined ? {} : { default: fallback }),
 });
 const { values } = parseArgs({
-  options: { seeds: text('1'), first: text('1'), probes: text(), deaths: text(), sample: text() },
+  options: {
+    seeds: text('1'),
+    first: text('1'),
+    probes: text(),
+    without: text(),
+    points: text(),
+    deaths: text(),
+    sample: text(),
+  },
 });
 const [seeds, first] = [Number(values.seeds), Number(values.first)];
 const deaths = values.deaths?.split(',') as CrashOptions['deaths'];
-if (!Number.isInteger(seeds) || seeds < 1 || !Number.isInteger(first) || deaths?.some((d) => !DEATHS.includes(d))) {
+const points = values.points?.split(',') as Point[] | undefined;
+const unknown = deaths?.some((d) => !DEATHS.includes(d)) || points?.some((p) => !POINTS.includes(p));
+if (!Number.isInteger(seeds) || seeds < 1 || !Number.isInteger(first) || unknown) {
   console.error(
-    'Type: npm run crash -- --seeds N [--first SEED] [--probes Mail.send,…] [--deaths kill,freeze] [--sample N]',
+    'Type: npm run crash -- --seeds N [--first SEED] [--probes A,B] [--without A,B] [--points claim,ack] [--deaths kill,freeze] [--sample N]',
   );
   process.exit(2);
 }
@@ -29,6 +39,8 @@ try {
     home,
     seeds: Array.from({ length: seeds }, (_, i) => first + i),
     ...(values.probes === undefined ? {} : { probes: values.probes.split(',') }),
+    ...(values.without === undefined ? {} : { without: values.without.split(',') }),
+    ...(points === undefined ? {} : { points }),
     ...(deaths === undefined ? {} : { deaths }),
     ...(values.sample === undefined ? {} : { sample: Number(values.sample) }),
     say: console.error,

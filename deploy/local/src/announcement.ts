@@ -25,7 +25,7 @@ export function announcement({ home, settings, client, ports, mode }: Announced)
     ['logs', home.logs],
     ['configuration', settings.config],
     ['sent mail', `${home.outbox}  (every mail an agent sends ends here, as a file)`],
-    ['inbox', home.maildir],
+    ...(process.env['MAIL_IMAP_URL'] ? [] : [['inbox', home.maildir] as [string, string]]),
     ['workspace', home.workspace],
     [
       'database',

@@ -28,12 +28,13 @@ export function servicePrograms(settings: Settings, home: Home, secrets: Secrets
       HOLDPOINT_CONFIG: settings.config,
       MAIL_SMTP_URL: `smtp://127.0.0.1:${ports.smtp}`,
       MAIL_FROM: 'agents@acme.example',
-      MAIL_MAILDIR: home.maildir,
+      ...(process.env['MAIL_IMAP_URL'] ? {} : { MAIL_MAILDIR: home.maildir }),
       FILERW_ROOT: home.workspace,
       ...demoDatabase(secrets, ports),
-      // A person's own settings come last: their mail server, maildir or folder in place of the demonstration's.
+      // A person's own settings come last: their mail servers, maildir or folder in place of the demonstration's.
       ...given('MAIL_SMTP_URL', 'MAIL_FROM', 'MAIL_MAILDIR', 'FILERW_ROOT'),
       ...given('ORDERS_URL', 'ORDERS_TOKEN'),
+      ...given('MAIL_IMAP_URL', 'MAIL_IMAP_MAILBOX', 'MAIL_SENT_MAILBOX'),
       ...given('OPENAI_API_KEY', 'ANTHROPIC_API_KEY'),
     },
     policy: {

@@ -9,7 +9,7 @@ export {
   type ProcessIdentity,
   whenGone,
 } from './embedded/process-identity.js';
-export { freePort, isFree } from './embedded/server-process.js';
+export { freePort, isFree, type ServerProcess, startServer } from './embedded/server-process.js';
 export { MigrationFailed, type Migrations, migrate } from './migrate.js';
 export {
   accountOf,

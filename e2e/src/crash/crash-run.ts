@@ -1,4 +1,4 @@
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type ApprovalSummary, approvalSummary, doubtView, page, type RunView, taskView } from '@holdpoint/contracts';
@@ -6,13 +6,14 @@ import { type Stack, startStack } from '@holdpoint/local';
 import { z } from 'zod';
 import { Api, until } from '../api.js';
 import { holdpoint } from '../holdpoint.js';
-import { makeProbes, type Probe } from './probes.js';
+import type { Probe } from './probe.js';
+import { makeProbes } from './probes.js';
 import { random, shuffled } from './random.js';
 
 /** Where the engine stops: after what is named has happened, before the next thing can. */
 export const POINTS = ['claim', 'effect', 'result', 'publish', 'ack'] as const;
 export const DEATHS = ['kill', 'freeze'] as const;
-type Point = (typeof POINTS)[number];
+export type Point = (typeof POINTS)[number];
 type Death = (typeof DEATHS)[number];
 
 export interface CrashOptions {
@@ -21,6 +22,9 @@ export interface CrashOptions {
   seeds: number[];
   /** Names of probes; default all. */
   probes?: string[];
+  /** Names of probes that are left out. */
+  without?: string[];
+  points?: readonly Point[];
   deaths?: readonly Death[];
   /** Of all combinations of probe, point and death that many a seed; default all. */
   sample?: number;
@@ -51,17 +55,20 @@ interface Incident {
 }
 
 /**
- * Guarantee G4 on a system of its own with two instances of each service: for each combination a call is released and the
+ * Guarantee G4 on systems of its own with two instances of each service: for each combination a call is released and the
  * engine that has it is killed, or frozen until the call has come to an end elsewhere; a second call of the kind is in
  * flight beside it. What happened is counted at the remote ends.
  */
 export async function crashRun(o: CrashOptions): Promise<CrashResult> {
-  const probes = makeProbes().filter((p) => o.probes?.includes(p.name) ?? true);
+  const probes = makeProbes().filter((p) => (o.probes?.includes(p.name) ?? true) && !o.without?.includes(p.name));
   const incidents = probes.flatMap((probe) =>
-    POINTS.flatMap((point) => (o.deaths ?? DEATHS).map((death): Incident => ({ probe, point, death }))),
+    (o.points ?? POINTS).flatMap((point) => (o.deaths ?? DEATHS).map((death): Incident => ({ probe, point, death }))),
   );
-  const calls = 2 * o.seeds.length * Math.min(o.sample ?? incidents.length, incidents.length);
-  const trial = await Trial.start(o.home, probes, calls);
+  const plan = o.seeds.flatMap((seed) =>
+    shuffled(incidents, random(seed))
+      .slice(0, o.sample)
+      .map((incident) => ({ seed, incident })),
+  );
   const result: CrashResult = {
     seeds: o.seeds.length,
     calls: 0,
@@ -74,10 +81,13 @@ export async function crashRun(o: CrashOptions): Promise<CrashResult> {
     woken: 0,
     violations: 0,
   };
-  try {
-    for (const seed of o.seeds) {
-      const next = random(seed);
-      for (const incident of shuffled(incidents, next).slice(0, o.sample)) {
+  const together = probes.filter((p) => !p.alone);
+  for (const system of [together, ...probes.filter((p) => p.alone).map((p) => [p])]) {
+    const planned = plan.filter(({ incident }) => system.includes(incident.probe));
+    if (planned.length === 0) continue;
+    const trial = await Trial.start(join(o.home, system[0]?.name ?? ''), system, 2 * planned.length);
+    try {
+      for (const { seed, incident } of planned) {
         const from = performance.now();
         const counted = await trial.play(incident);
         for (const [key, n] of Object.entries(counted)) result[key as keyof CrashResult] += n;
@@ -87,12 +97,12 @@ export async function crashRun(o: CrashOptions): Promise<CrashResult> {
           `seed ${seed}: ${death} at ${point} of ${probe.name} (${probe.executionClass}), ${took} s: ${JSON.stringify(counted)}`,
         );
       }
+      result.violations += await trial.violations(o.say);
+    } finally {
+      await trial.stop();
     }
-    result.violations = await trial.violations(o.say);
-    return result;
-  } finally {
-    await trial.stop();
   }
+  return result;
 }
 
 type Counted = Pick<CrashResult, 'calls' | 'crashes' | 'effects' | 'twice' | 'untrue' | 'inDoubt' | 'stuck' | 'woken'>;
@@ -106,6 +116,7 @@ class Trial {
   private constructor(
     private readonly stack: Stack,
     private readonly home: string,
+    private readonly remotes: { stop(): Promise<void> }[],
   ) {
     const api = (service: keyof typeof stack.urls) =>
       new Api({ url: stack.urls[service], token: stack.people['ada'] ?? '' });
@@ -115,6 +126,7 @@ class Trial {
   }
 
   static async start(home: string, probes: Probe[], calls: number): Promise<Trial> {
+    await mkdir(home, { mode: 0o711 });
     const scripts = probes.flatMap((probe) =>
       Array.from({ length: calls }, (_, i) => {
         const call = { tool: probe.name.split('.')[0], arguments: probe.args(i + 1) };
@@ -134,6 +146,7 @@ class Trial {
         policy: { rules: [{ tool: 'FileRW', verdict: 'approve' }] },
       }),
     );
+    const remotes = await Promise.all(probes.flatMap((p) => (p.remote ? [p.remote()] : [])));
     const stack = await startStack({
       home: join(home, 'state'),
       ports: 'free',
@@ -152,9 +165,10 @@ class Trial {
         TASK_LEASE_MS: '3000',
         TASK_SCAN_MS: '200',
         TASK_RETRY_BASE_MS: '200',
+        ...Object.assign({}, ...remotes.map((r) => r.env)),
       },
     });
-    return new Trial(stack, home);
+    return new Trial(stack, home, remotes);
   }
 
   async play({ probe, point, death }: Incident): Promise<Counted> {
@@ -222,8 +236,9 @@ class Trial {
     return violations.length;
   }
 
-  stop(): Promise<void> {
-    return this.stack.stop();
+  async stop(): Promise<void> {
+    await this.stack.stop();
+    await Promise.all(this.remotes.map((r) => r.stop()));
   }
 
   /** One call of the probe, held. */

@@ -1,21 +1,10 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ExecutionClass } from '@holdpoint/contracts';
 import type { Stack } from '@holdpoint/local';
 import pg from 'pg';
-
-/** An action under trial: how it is asked for, and how its remote end tells how often it took effect. */
-export interface Probe {
-  name: string;
-  executionClass: ExecutionClass;
-  /** The argument text of the n-th call. */
-  args(n: number): string;
-  /** Makes what must stand there before the n-th call. */
-  prepare?(stack: Stack, n: number): Promise<void>;
-  /** Counted where the effect is, never in Holdpoint. */
-  effects(stack: Stack, call: { id: string; n: number }): Promise<number>;
-}
+import { mailFiled } from './mail-filed.js';
+import type { Probe } from './probe.js';
 
 /** Counts how often a name came or went in a folder: each rename into place and each removal is one. */
 class Moves {
@@ -85,6 +74,7 @@ export function makeProbes(): Probe[] {
         }),
       effects: (stack, { n }) => count(stack, 'SELECT FROM customers WHERE name = $1', `probe ${n}`),
     },
+    mailFiled(),
   ];
 }
 

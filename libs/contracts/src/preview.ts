@@ -18,6 +18,8 @@ export const callPreview = z
       from: z.string(),
       to: z.array(z.string()),
       cc: z.array(z.string()),
+      /** Absent where there are none. */
+      bcc: z.array(z.string()).optional(),
       subject: z.string(),
       body: z.string(),
     }),

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { databaseConfig, databaseTool } from './database/index.js';
 import { fileRwConfig, fileRwTool } from './file-rw/index.js';
-import { mailConfig, mailTool } from './mail/index.js';
+import { mailTool } from './mail/index.js';
+import { mailConfig } from './mail/settings.js';
 import { ordersConfig, ordersTool } from './orders/index.js';
 import type { Tool } from './tool.js';
 

@@ -1,43 +1,21 @@
-import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { simpleParser } from 'mailparser';
-import { parseArguments } from '../../src/domain/arguments/parse.js';
-import { mailTool } from '../../src/tools/mail/index.js';
-import { ToolRegistry } from '../../src/tools/registry.js';
 import type { ToolContext } from '../../src/tools/tool.js';
+import { callMail } from './call-mail.js';
 import { decodeMail } from './decode.js';
 import { crudeServer, deadUrl, smtpServer } from './smtp.js';
 
-let maildir: string;
 const closing: (() => Promise<void>)[] = [];
 const closed = <T extends { close: () => Promise<void> }>(server: T): T => {
   closing.push(server.close);
   return server;
 };
-beforeEach(async () => {
-  maildir = await mkdtemp(join(tmpdir(), 'holdpoint-maildir-'));
-  for (const part of ['new', 'cur', 'tmp']) await mkdir(join(maildir, part));
-});
 afterEach(async () => {
   await Promise.all(closing.splice(0).map((close) => close()));
-  await rm(maildir, { recursive: true });
 });
 
-/** Through the registry, as the engine does it: text in, outcome out. */
-async function call(url: string, json: string, ctx: Partial<ToolContext> = {}) {
-  const tool = mailTool({
-    MAIL_SMTP_URL: url,
-    MAIL_FROM: 'agent@example.test',
-    MAIL_MAILDIR: maildir,
-    MAIL_TIMEOUT_MS: 60_000,
-  });
-  const resolved = new ToolRegistry([tool]).resolve(tool, parseArguments(json));
-  if (!resolved.ok) return resolved;
-  const whole = { callId: '01jcall', spaceId: 'acme', attempt: 1, signal: AbortSignal.timeout(20_000), ...ctx };
-  return resolved.action.run(resolved.args, whole);
-}
+const call = (url: string, json: string, ctx: Partial<ToolContext> = {}) =>
+  callMail({ MAIL_SMTP_URL: url, MAIL_MAILDIR: '/nowhere' }, json, ctx);
 const letter = (fields: object = {}) =>
   JSON.stringify({ action: 'send', to: ['ann@example.test'], subject: 'Hello', body: 'Hello Ann.\n', ...fields });
 
@@ -248,104 +226,5 @@ describe('Mail.send', () => {
     const outcome = JSON.stringify(await call(url, letter()));
     expect(outcome).toContain('550 \\\\u{1b}[2J');
     expect(outcome.length).toBeLessThan(400);
-  });
-});
-
-describe('Mail.read_inbox', () => {
-  const mail = (subject: string, body: string) =>
-    `From: Bob <bob@example.test>\r\nTo: agent@example.test\r\nSubject: ${subject}\r\nDate: Sat, 14 Feb 2026 09:00:00 +0000\r\n\r\n${body}`;
-  const read = async (json: string) => {
-    const outcome = await call('smtp://127.0.0.1:1', json);
-    return 'kind' in outcome && outcome.kind === 'done' ? (JSON.parse(outcome.result) as unknown[]) : outcome;
-  };
-
-  it('lists new and read mails, newest first, and moves none', async () => {
-    await writeFile(join(maildir, 'cur', '1700000001.a.host:2,S'), mail('older', 'seen\r\n'));
-    await writeFile(join(maildir, 'new', '1700000002.b.host'), mail('newer', `${'x'.repeat(5000)}\r\n`));
-    await writeFile(join(maildir, 'new', '.hidden'), mail('hidden', ''));
-    await symlink('/etc/passwd', join(maildir, 'new', '1700000009.link.host'));
-    await mkdir(join(maildir, 'new', '1700000008.folder.host'));
-    expect(await read('{"action":"read_inbox"}')).toEqual([
-      {
-        id: '1700000002.b.host',
-        from: '"Bob" <bob@example.test>',
-        subject: 'newer',
-        date: '2026-02-14T09:00:00.000Z',
-        text: 'x'.repeat(4000),
-        cut: true,
-      },
-      expect.objectContaining({ id: '1700000001.a.host', subject: 'older', text: 'seen\n', cut: false }),
-    ]);
-    expect(await read('{"action":"read_inbox","limit":1}')).toHaveLength(1);
-    expect(await readdir(join(maildir, 'cur'))).toEqual(['1700000001.a.host:2,S']);
-    expect(await readdir(join(maildir, 'new'))).toHaveLength(4);
-  });
-
-  it.each(['0', '51', '-1', '1.5', '"5"', 'null', 'true', '9007199254740993', '1e2', '1e30'])(
-    'refuses %s as the limit',
-    async (limit) => {
-      expect(await read(`{"action":"read_inbox","limit":${limit}}`)).toMatchObject({ code: 'arguments.schema' });
-    },
-  );
-
-  it('one mail that cannot be read hides no other', async () => {
-    const bomb = Array.from(
-      { length: 3000 },
-      (_, i) => `Content-Type: multipart/mixed; boundary=b${i}\r\n\r\n--b${i}\r\n`,
-    );
-    await writeFile(join(maildir, 'new', '5.bomb'), bomb.join(''));
-    await writeFile(join(maildir, 'new', '4.head'), `From: ${'a@b.test, '.repeat(100_000)}\r\n\r\nhi`);
-    await writeFile(join(maildir, 'new', '3.lines'), `${'X: y\r\n'.repeat(150_000)}\r\nhi`);
-    await writeFile(join(maildir, 'new', '2.empty'), '');
-    await writeFile(join(maildir, 'new', '1.good'), mail('good', 'seen\r\n'));
-    const note = 'This mail could not be read.';
-    expect(await read('{"action":"read_inbox"}')).toEqual([
-      { id: '5.bomb', note },
-      { id: '4.head', note },
-      { id: '3.lines', note },
-      { id: '2.empty', from: '', subject: '', date: null, text: '', cut: false },
-      expect.objectContaining({ subject: 'good' }),
-    ]);
-  });
-
-  it('bounds what a stranger wrote into the headers', async () => {
-    await writeFile(join(maildir, 'new', '1.long'), `From: ${'x'.repeat(900)}@b.test\r\n${mail('s'.repeat(900), '')}`);
-    const [{ from, subject }] = (await read('{"action":"read_inbox"}')) as [{ from: string; subject: string }];
-    expect([from, subject].map((t) => [t.length, t.at(-1)])).toEqual([
-      [200, '…'],
-      [200, '…'],
-    ]);
-  });
-
-  it.each(['yesterday-ish', '12', '275760', 'Mon, 99 Foo 2024 10:00:00 +0000', ''])(
-    'makes no date up from %j',
-    async (date) => {
-      await writeFile(join(maildir, 'new', '1.x'), `Date: ${date}\r\n\r\nhi`);
-      expect(await read('{"action":"read_inbox"}')).toMatchObject([{ date: null, text: 'hi' }]);
-    },
-  );
-
-  it('says so when HTML leaves no text', async () => {
-    await writeFile(
-      join(maildir, 'new', '1.x'),
-      'Content-Type: text/html\r\n\r\n<style>p { color: red }</style><p></p>',
-    );
-    expect(await read('{"action":"read_inbox"}')).toMatchObject([{ text: '', note: expect.stringContaining('HTML') }]);
-  });
-
-  it('answers with 64 KiB at most, and says how many mails were left out', async () => {
-    for (let i = 0; i < 40; i++)
-      await writeFile(join(maildir, 'new', `${1000 + i}.x`), mail(`${i}`, '查'.repeat(4000)));
-    const mails = (await read('{"action":"read_inbox","limit":30}')) as { subject?: string; note?: string }[];
-    expect(Buffer.byteLength(JSON.stringify(mails))).toBeLessThanOrEqual(64 * 1024);
-    const listed = mails.filter((m) => m.subject !== undefined);
-    expect(listed.map((m) => m.subject)).toEqual(listed.map((_, i) => `${39 - i}`));
-    expect(mails.at(-1)).toEqual({ note: expect.stringMatching(`^${30 - listed.length} older mails were left out`) });
-  });
-
-  it('says so when the inbox is not there', async () => {
-    expect(await read('{"action":"read_inbox"}')).toEqual([]);
-    await rm(join(maildir, 'new'), { recursive: true });
-    expect(await read('{"action":"read_inbox"}')).toMatchObject({ kind: 'did-not-happen' });
   });
 });

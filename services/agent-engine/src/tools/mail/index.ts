@@ -1,27 +1,17 @@
-import { isAbsolute } from 'node:path';
 import { z } from 'zod';
 import { exactInteger } from '../exact-integer.js';
 import { defineAction, didNotHappen, done, type Tool } from '../tool.js';
 import { address } from './address.js';
-import { newestMails } from './maildir.js';
-import { compose } from './message.js';
-import { deliver, smtpServer } from './smtp.js';
-
-export const mailConfig = {
-  MAIL_SMTP_URL: z.url({ protocol: /^smtps?$/, error: 'must be smtp://[user:password@]host[:port], or smtps://' }),
-  /** The bare address that every mail comes from; its domain is that of the message ids. */
-  MAIL_FROM: address,
-  /** How long a server may take to accept a mail; after that its end is unknown. */
-  MAIL_TIMEOUT_MS: z.coerce
-    .number()
-    .int()
-    .min(100)
-    .max(600_000)
-    .default(60_000)
-    .describe('a number of milliseconds from 100 to 600000'),
-  MAIL_MAILDIR: z.string().refine(isAbsolute, 'must be an absolute path of a maildir'),
-};
-export type MailConfig = z.infer<z.ZodObject<typeof mailConfig>>;
+import { lookInto, MailboxFault } from './imap.js';
+import { newestMails } from './imap-inbox.js';
+import { listMails } from './inbox.js';
+import { maildirMails } from './maildir.js';
+import { compose, messageId } from './message.js';
+import { previewOf } from './preview.js';
+import { findSent } from './sent.js';
+import { mailServer } from './server.js';
+import type { MailConfig } from './settings.js';
+import { deliver } from './smtp.js';
 
 const recipients = z.array(address).min(1).max(50);
 
@@ -44,31 +34,36 @@ const readInbox = z.strictObject({
 });
 
 /**
- * Mail of one mailbox: `send` by SMTP, `read_inbox` from a maildir.
+ * Mail of one mailbox: `send` by SMTP, `read_inbox` from a maildir or by IMAP.
  *
  * `send` is at most once: SMTP has no key that a server would recognise a repetition by. The body arrives as the
- * characters of the frozen `body` and nothing else. A mail that was handed over and not answered for is `unknown`.
+ * characters of the frozen `body` and nothing else. A mail that was handed over and not answered for is `unknown`. Where
+ * the provider files a copy of what it took, `send` is reconcilable: the copy is looked for, and found it is proof.
  */
 export function mailTool(config: MailConfig): Tool {
-  const server = smtpServer(config.MAIL_SMTP_URL);
+  const smtp = mailServer(config.MAIL_SMTP_URL);
   const from = config.MAIL_FROM;
+  const list = inboxOf(config);
+  const sent = sentOf(config);
   return {
     name: 'Mail',
     description: `Mail of ${from}, plain text.`,
     actions: [
-      defineAction({
+      defineAction<z.infer<typeof send>>({
         name: 'send',
         description: 'Sends a mail. to, cc and bcc are lists of bare addresses, body is plain text.',
         hint: 'write',
         scope: 'user',
-        executionClass: 'at-most-once',
+        executionClass: sent ? 'reconcilable' : 'at-most-once',
         schema: send,
         timeoutMs: config.MAIL_TIMEOUT_MS,
         run: ({ to, cc = [], bcc = [], subject, body }, ctx) => {
           const letter = { callId: ctx.callId, date: new Date(), from, to, cc, subject, body };
           const envelope = { from, to: [...to, ...cc, ...bcc] };
-          return deliver(server, envelope, (eightBit) => compose(letter, eightBit), ctx);
+          return deliver(smtp, envelope, (eightBit) => compose(letter, eightBit), ctx);
         },
+        ...(sent ? { reconcile: (_args, ctx) => findSent(...sent, messageId(ctx.callId, from), ctx) } : {}),
+        preview: async ({ to, cc = [], bcc = [], subject, body }) => previewOf({ from, to, cc, bcc, subject, body }),
       }),
       defineAction({
         name: 'read_inbox',
@@ -80,12 +75,31 @@ export function mailTool(config: MailConfig): Tool {
         timeoutMs: 20_000,
         run: async ({ limit = 10 }, ctx) => {
           try {
-            return done(JSON.stringify(await newestMails(config.MAIL_MAILDIR, Number(limit), ctx.signal)));
-          } catch {
-            return didNotHappen('The inbox could not be read. Try again later.');
+            return done(JSON.stringify(await list(Number(limit), ctx.signal)));
+          } catch (error) {
+            const why = error instanceof MailboxFault ? error.message : 'Try again later.';
+            return didNotHappen(`The inbox could not be read. ${why}`);
           }
         },
       }),
     ],
   };
 }
+
+/** @throws when no inbox is set, which `wrongTogether` tells before. */
+function inboxOf({ MAIL_MAILDIR, MAIL_IMAP_URL, MAIL_IMAP_MAILBOX = 'INBOX' }: MailConfig) {
+  if (MAIL_IMAP_URL !== undefined) {
+    const server = mailServer(MAIL_IMAP_URL);
+    return (limit: number, signal: AbortSignal) =>
+      lookInto(server, MAIL_IMAP_MAILBOX, signal, async (open) =>
+        listMails(await newestMails(open, limit), limit, signal),
+      );
+  }
+  if (MAIL_MAILDIR === undefined) throw new Error('there is no inbox: set MAIL_MAILDIR or MAIL_IMAP_URL');
+  return async (limit: number, signal: AbortSignal) => listMails(await maildirMails(MAIL_MAILDIR), limit, signal);
+}
+
+const sentOf = ({ MAIL_IMAP_URL, MAIL_SENT_MAILBOX }: MailConfig) =>
+  MAIL_IMAP_URL === undefined || MAIL_SENT_MAILBOX === undefined
+    ? undefined
+    : ([mailServer(MAIL_IMAP_URL), MAIL_SENT_MAILBOX] as const);

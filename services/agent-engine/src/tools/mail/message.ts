@@ -19,7 +19,7 @@ export interface Message {
 }
 
 /** Derived from the call, so that a mailbox can be asked whether the call's mail arrived. */
-const messageId = (callId: string, from: string): string => `<${callId}@${domainOf(from)}>`;
+export const messageId = (callId: string, from: string): string => `<${callId}@${domainOf(from)}>`;
 
 /**
  * The whole message as it goes over the wire, lines ending in CRLF. Every value has passed its schema: addresses are bare

@@ -3,32 +3,12 @@ import { printable } from '@holdpoint/contracts';
 import SMTPConnection, { type SMTPConnectionEnvelope } from 'nodemailer/lib/smtp-connection';
 import { didNotHappen, done, mayNotBegin, type ToolContext, type ToolOutcome, unknown } from '../tool.js';
 import type { Message } from './message.js';
+import { isLoopback, type MailServer } from './server.js';
 
 export interface Envelope {
   from: string;
   to: readonly string[];
 }
-
-/** `smtp://[user:password@]host[:port]` (587 unless given), or `smtps:` (465) for TLS from the start. */
-interface SmtpServer {
-  host: string;
-  port: number;
-  secure: boolean;
-  auth: { user: string; pass: string } | null;
-}
-
-export function smtpServer(url: string): SmtpServer {
-  const u = new URL(url);
-  const secure = u.protocol === 'smtps:';
-  return {
-    host: u.hostname.replace(/^\[(.*)\]$/, '$1'),
-    port: Number(u.port) || (secure ? 465 : 587),
-    secure,
-    auth: u.username ? { user: decodeURIComponent(u.username), pass: decodeURIComponent(u.password) } : null,
-  };
-}
-
-const loopback = (host: string) => host === 'localhost' || host === '::1' || host.startsWith('127.');
 
 /**
  * Hands one message to the server, once, and says truthfully what is known. Before the first byte of the message the
@@ -36,7 +16,7 @@ const loopback = (host: string) => host === 'localhost' || host === '::1' || hos
  * is refused the message is not sent.
  */
 export async function deliver(
-  server: SmtpServer,
+  server: MailServer,
   envelope: Envelope,
   compose: (eightBit: boolean) => Message,
   ctx: ToolContext,
@@ -47,7 +27,7 @@ export async function deliver(
     port,
     secure,
     // a password never crosses a network in the clear; a loopback has no network to protect
-    ...(loopback(host) ? { ignoreTLS: true } : { requireTLS: auth !== null && !secure }),
+    ...(isLoopback(host) ? { ignoreTLS: true } : { requireTLS: auth !== null && !secure }),
     connectionTimeout: 15_000,
     greetingTimeout: 15_000,
     socketTimeout: 45_000,
