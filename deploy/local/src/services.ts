@@ -34,6 +34,7 @@ export function servicePrograms(settings: Settings, home: Home, secrets: Secrets
       ...given('MAIL_SMTP_URL', 'MAIL_FROM', 'MAIL_MAILDIR', 'FILERW_ROOT'),
       ...given('ORDERS_URL', 'ORDERS_TOKEN'),
       ...given('OPENAI_API_KEY', 'ANTHROPIC_API_KEY'),
+      ...given('TELEGRAM_BOT_TOKEN', 'TELEGRAM_API_URL', 'TELEGRAM_CHATS', 'TELEGRAM_TIMEOUT_MS'),
     },
     policy: { HOLDPOINT_CONFIG: settings.config },
     staging: { POLICY_URL: policyUrl },
