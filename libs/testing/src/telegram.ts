@@ -37,6 +37,7 @@ export async function startTelegram(chats: Readonly<Record<string, object>> = {}
   const faults = new Map<string, TelegramFault[]>();
   let pending: TelegramUpdate[] = [];
   let lastUpdate = 1_000;
+  let conflicts = 0;
   let waiting: { answer: (updates: TelegramUpdate[] | 'conflict') => void } | undefined;
 
   const say = (response: ServerResponse, status: number, body: object) =>
@@ -97,6 +98,7 @@ export async function startTelegram(chats: Readonly<Record<string, object>> = {}
 
   /** Held until there is something, as Telegram does it; whoever asks meanwhile takes the place of the one before. */
   const updates = (request: IncomingMessage, response: ServerResponse, params: Fields) => {
+    if (waiting) conflicts += 1;
     waiting?.answer('conflict');
     const offset = Number(params['offset'] ?? 0);
     pending = pending.filter((u) => u.update_id >= offset);
@@ -146,6 +148,8 @@ export async function startTelegram(chats: Readonly<Record<string, object>> = {}
       waiting?.answer([...pending]);
       return id;
     },
+    /** How often somebody asked for updates while somebody else did. */
+    conflicts: () => conflicts,
     /** Updates that nobody has confirmed by asking for later ones. */
     unconfirmed: () => pending.map((u) => u.update_id),
     stop: async () => {

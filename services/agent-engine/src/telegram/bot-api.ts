@@ -119,7 +119,7 @@ function onceConnected(withheld: () => Promise<string | undefined>): buildConnec
       if (error || !socket) return callback(error ?? new Error('no connection'), null);
       // what breaks it meanwhile shows when it is written to
       socket.on('error', () => undefined);
-      withheld()
+      void withheld()
         .catch(() => 'It could not be made sure that it may begin, so nothing was sent.')
         .then((why) => {
           if (why === undefined) return callback(null, socket);
