@@ -244,5 +244,5 @@ describe('an engine that dies', () => {
     await eventually(() => telegram.told(BEN).length === 3, { timeoutMs: 15_000 });
     expect(new Set(runs.map((r) => r.conversation_id)).size).toBe(1);
     expect(await engine.db.selectFrom('runs').select('run_id').execute()).toHaveLength(3);
-  }, 60_000);
+  }, 120_000);
 });

@@ -3,6 +3,9 @@ import type { Answer, BotApi } from '../../telegram/bot-api.js';
 import { messageOf } from '../../telegram/message.js';
 import { didNotHappen, done, mayNotBegin, type ToolContext, type ToolOutcome, unknown } from '../tool.js';
 
+/** A preview does not wait longer for the title of a chat. */
+const TITLE_MS = 5_000;
+
 export interface Message {
   chat_id: number | bigint | string;
   text: string;
@@ -38,7 +41,7 @@ function refusal({ code, description, retryAfterS }: Extract<Answer, { kind: 're
 
 /** The message as it will stand in the chat, which is asked for its title. */
 export async function preview(api: BotApi, { chat_id, text }: Message, signal: AbortSignal): Promise<CallPreview> {
-  const answer = await api.call('getChat', { chat_id }, { signal });
+  const answer = await api.call('getChat', { chat_id }, { signal: AbortSignal.any([signal, AbortSignal.timeout(TITLE_MS)]) });
   const title = answer.kind === 'ok' ? titleOf(answer.result) : '';
   if (title !== '') return { kind: 'message', to: `${printable(title)} (${chat_id})`, text };
   const why = answer.kind === 'refused' ? answer.description : 'it gave no answer';
