@@ -22,6 +22,7 @@ describe('two engines, one of them stopped between claim and ack', () => {
     const only = ['--probes', 'Telegram.send_message', '--deaths', 'kill', '--sample', '2'];
     const result = lastLine<CrashResult>(await run('crash.js', ['--seeds', '1', '--first', '10', ...only]));
     expect(result).toMatchObject({ ...nothingWrong, crashes: 2, calls: 4, woken: 4 });
+    expect(result.inDoubt).toBeGreaterThan(0);
   }, 300_000);
 
   const sample = DEEP ? [] : ['--sample', '8'];

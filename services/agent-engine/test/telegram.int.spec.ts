@@ -31,13 +31,15 @@ const envOf = (telegram: TestTelegram) => ({
   TELEGRAM_API_URL: telegram.url,
   TELEGRAM_TIMEOUT_MS: '1000',
 });
+/** Every run of the chat's conversations, noted with an update or not. */
 const runsOf = (engine: TestEngine, chat: string) =>
   engine.db
-    .selectFrom('telegram_updates as u')
-    .innerJoin('runs as r', 'r.run_id', 'u.run_id')
+    .selectFrom('telegram_conversations as t')
+    .innerJoin('runs as r', 'r.conversation_id', 't.conversation_id')
     .selectAll('r')
-    .where('u.chat_id', '=', chat)
-    .orderBy('u.update_id')
+    .where('t.chat_id', '=', chat)
+    .where('r.source', '=', 'telegram')
+    .orderBy('r.queued_at')
     .execute();
 
 describe('a chat', () => {

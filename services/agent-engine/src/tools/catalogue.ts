@@ -8,7 +8,13 @@ import { telegramTool } from './telegram/index.js';
 import type { Tool } from './tool.js';
 
 /** Settings of all tools: add a tool's own here, and the tool below. */
-export const toolConfig = z.object({ ...mailConfig, ...fileRwConfig, ...databaseConfig, ...ordersConfig, ...telegramConfig });
+export const toolConfig = z.object({
+  ...mailConfig,
+  ...fileRwConfig,
+  ...databaseConfig,
+  ...ordersConfig,
+  ...telegramConfig,
+});
 
 export function builtinTools(config: z.infer<typeof toolConfig>): Tool[] {
   const { DATABASE_TOOL_URL, ORDERS_URL, TELEGRAM_BOT_TOKEN } = config;

@@ -83,7 +83,7 @@ export class Answers {
       answer.kind === 'not-sent'
         ? Math.min(1_000 * 2 ** tries, 60_000)
         : answer.code === 429
-          ? (answer.retryAfterS ?? 60) * 1_000
+          ? Math.min((answer.retryAfterS ?? 60) * 1_000, DAY_MS)
           : answer.code === 401 || answer.code === 404
             ? TOKEN_TROUBLE_MS
             : undefined;

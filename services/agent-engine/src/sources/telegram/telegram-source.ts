@@ -15,6 +15,7 @@ const POLL_GRACE_MS = 10_000;
 const ANSWER_POLL_MS = 300;
 const TRY_TO_LEAD_MS = 1_000;
 const MOST_TRIES = 5;
+const HOUR_MS = 3_600_000;
 const [SHORTEST_MS, LONGEST_MS, TOKEN_TROUBLE_MS] = [500, 15_000, 60_000];
 
 /**
@@ -145,7 +146,7 @@ function trouble(answer: Answer): { text: string; waitMs?: number } {
     return {
       text: `${said}: another program asks with the same token, or the bot has a webhook. Give each system a bot of its own`,
     };
-  return { text: said, ...(code === 429 ? { waitMs: (retryAfterS ?? 60) * 1_000 } : {}) };
+  return { text: said, ...(code === 429 ? { waitMs: Math.min((retryAfterS ?? 60) * 1_000, HOUR_MS) } : {}) };
 }
 
 const reasonOf = (error: unknown): string =>

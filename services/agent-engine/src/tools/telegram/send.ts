@@ -41,7 +41,11 @@ function refusal({ code, description, retryAfterS }: Extract<Answer, { kind: 're
 
 /** The message as it will stand in the chat, which is asked for its title. */
 export async function preview(api: BotApi, { chat_id, text }: Message, signal: AbortSignal): Promise<CallPreview> {
-  const answer = await api.call('getChat', { chat_id }, { signal: AbortSignal.any([signal, AbortSignal.timeout(TITLE_MS)]) });
+  const answer = await api.call(
+    'getChat',
+    { chat_id },
+    { signal: AbortSignal.any([signal, AbortSignal.timeout(TITLE_MS)]) },
+  );
   const title = answer.kind === 'ok' ? titleOf(answer.result) : '';
   if (title !== '') return { kind: 'message', to: `${printable(title)} (${chat_id})`, text };
   const why = answer.kind === 'refused' ? answer.description : 'it gave no answer';
