@@ -1,5 +1,5 @@
 import { startTelegram, type TestTelegram } from '@holdpoint/testing';
-import type { Probe } from './probes.js';
+import type { Probe } from './probe.js';
 
 const CHAT = '-1001234567890';
 

@@ -13,7 +13,9 @@ afterAll(() => rmSync(home, { recursive: true }));
 
 const load = (...chats: string[]) => {
   const path = join(home, 'holdpoint.yaml');
-  const agents = chats.map((c, i) => `  a${i}: { space: acme, model: openai/m, tools: [], telegram: { chats: ${c} } }\n`);
+  const agents = chats.map(
+    (c, i) => `  a${i}: { space: acme, model: openai/m, tools: [], telegram: { chats: ${c} } }\n`,
+  );
   writeFileSync(path, `agents:\n${agents.join('')}`);
   return loadAgents(path);
 };
@@ -29,6 +31,8 @@ test('a chat is named by its id and talks with one agent, or the line is named',
 
 test('an agent with chats needs a bot; without chats nobody listens', () => {
   const config = { HOLDPOINT_CONFIG: 'holdpoint.yaml', HOLDPOINT_IDENTITY_FILE: 'identity.json' } as EngineConfig;
-  expect(() => telegramProviders(config, load('{ "5": ada }'))).toThrow('agents.a0.telegram: there is no bot unless TELEGRAM_BOT_TOKEN');
+  expect(() => telegramProviders(config, load('{ "5": ada }'))).toThrow(
+    'agents.a0.telegram: there is no bot unless TELEGRAM_BOT_TOKEN',
+  );
   expect(telegramProviders(config, load('{}'))).toEqual([]);
 });
