@@ -29,6 +29,13 @@ describe('two engines, one of them stopped between claim and ack', () => {
     expect(ran.code).toBe(0);
   }, 900_000);
 
+  it('killed after the claim and after the effect of Telegram.send_message: no message twice', async () => {
+    const only = ['--probes', 'Telegram.send_message', '--deaths', 'kill', '--sample', '2'];
+    const result = lastLine<CrashResult>(await run('crash.js', ['--seeds', '1', '--first', '10', ...only]));
+    expect(result).toMatchObject({ ...nothingWrong, crashes: 2, calls: 4, woken: 4 });
+    expect(result.inDoubt).toBeGreaterThan(0);
+  }, 300_000);
+
   // every class is also that of another probe; a further system takes its time
   const sample = DEEP ? [] : ['--sample', '8', '--without', 'Mail.send-filed'];
   it(`kill and freeze, every class, ${DEEP ? 'every combination' : '8 combinations of a seed'}: at most one effect each`, async () => {

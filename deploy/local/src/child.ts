@@ -57,7 +57,7 @@ async function spawnChild({
 /** Keys of models and mail servers with their passwords are for the engine alone, which is given them by name. */
 function withoutKeys(env: NodeJS.ProcessEnv) {
   const { OPENAI_API_KEY: _openai, ANTHROPIC_API_KEY: _anthropic, ...others } = env;
-  const { MAIL_SMTP_URL: _smtp, MAIL_IMAP_URL: _imap, ...rest } = others;
+  const { MAIL_SMTP_URL: _smtp, MAIL_IMAP_URL: _imap, TELEGRAM_BOT_TOKEN: _bot, ...rest } = others;
   return rest;
 }
 

@@ -36,6 +36,7 @@ export function servicePrograms(settings: Settings, home: Home, secrets: Secrets
       ...given('ORDERS_URL', 'ORDERS_TOKEN'),
       ...given('MAIL_IMAP_URL', 'MAIL_IMAP_MAILBOX', 'MAIL_SENT_MAILBOX'),
       ...given('OPENAI_API_KEY', 'ANTHROPIC_API_KEY'),
+      ...given('TELEGRAM_BOT_TOKEN', 'TELEGRAM_API_URL', 'TELEGRAM_CHATS', 'TELEGRAM_TIMEOUT_MS'),
     },
     policy: {
       HOLDPOINT_CONFIG: settings.config,

@@ -141,7 +141,12 @@ class Trial {
       join(home, 'holdpoint.yaml'),
       JSON.stringify({
         agents: {
-          prober: { space: 'acme', model: 'scripted', script: 'script.yaml', tools: ['Mail', 'FileRW', 'Database'] },
+          prober: {
+            space: 'acme',
+            model: 'scripted',
+            script: 'script.yaml',
+            tools: [...new Set(probes.map((p) => p.name.split('.')[0]))],
+          },
         },
         policy: { rules: [{ tool: 'FileRW', verdict: 'approve' }] },
       }),

@@ -5,6 +5,7 @@ import type { Stack } from '@holdpoint/local';
 import pg from 'pg';
 import { mailFiled } from './mail-filed.js';
 import type { Probe } from './probe.js';
+import { telegramProbe } from './telegram.js';
 
 /** Counts how often a name came or went in a folder: each rename into place and each removal is one. */
 class Moves {
@@ -75,6 +76,7 @@ export function makeProbes(): Probe[] {
       effects: (stack, { n }) => count(stack, 'SELECT FROM customers WHERE name = $1', `probe ${n}`),
     },
     mailFiled(),
+    telegramProbe(),
   ];
 }
 

@@ -4,3 +4,10 @@ export { type Dovecot, startDovecot } from './dovecot.js';
 export { eventually } from './eventually.js';
 export { type TestIssuer, type TestIssuerOptions, testIssuer } from './issuer.js';
 export { setUpTestRun } from './setup.js';
+export {
+  type SentMessage,
+  startTelegram,
+  type TelegramFault,
+  type TelegramUpdate,
+  type TestTelegram,
+} from './telegram.js';

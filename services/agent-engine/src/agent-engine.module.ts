@@ -37,6 +37,7 @@ import { Progress } from './run/progress.js';
 import { Recovery } from './run/recovery.js';
 import { Runner } from './run/runner.js';
 import { StartRun } from './run/start-run.js';
+import { telegramProviders } from './sources/telegram/index.js';
 import { Calls } from './store/calls.js';
 import { Executions } from './store/executions.js';
 import { Runs } from './store/runs.js';
@@ -102,6 +103,12 @@ export class AgentEngineModule {
             help: 'Claimed calls by state',
             labels: ['state'],
             query: 'SELECT state, count(*) AS value FROM executions GROUP BY state',
+          },
+          {
+            name: 'holdpoint_telegram_messages',
+            help: 'Answers in chats by state',
+            labels: ['state'],
+            query: 'SELECT state, count(*) AS value FROM telegram_messages GROUP BY state',
           },
         ),
       ],
@@ -257,6 +264,7 @@ export class AgentEngineModule {
         build(StartRun, DATABASE, Runs, Keyring, Outbox, OutboxRelay, Runner),
         build(CancelRun, Runs, Outbox, OutboxRelay, Runner),
         build(Progress, Runs, Turns, Calls, StreamReader, Keyring),
+        ...telegramProviders(config, agents),
       ],
     };
   }

@@ -56,6 +56,14 @@ export const engineConfig = settings.superRefine((c, issues) => {
 });
 export type EngineConfig = z.infer<typeof engineConfig>;
 
+/** Telegram's own ids have 52 bits, so that also an unquoted key of YAML is read without loss. */
+const chatId = z
+  .string()
+  .refine(
+    (id) => /^-?[1-9]\d{0,15}$/.test(id) && Number.isSafeInteger(Number(id)),
+    'a chat is named by its id, an integer in plain digits, such as "123456789" or "-1001234567890"',
+  );
+
 const agentDeclaration = z
   .strictObject({
     space: token,
@@ -71,6 +79,8 @@ const agentDeclaration = z
     compactAfterTokens: z.int().min(1).default(100_000),
     /** In which the model is told about refusals, holds and outcomes. */
     language: z.enum(languages).default('en'),
+    /** Chats of the bot that talk with this agent, by their ids: on whose behalf whoever writes there speaks. */
+    telegram: z.strictObject({ chats: z.record(chatId, token) }).optional(),
   })
   .refine((a) => a.model !== 'scripted' || a.script !== undefined, {
     path: ['script'],
@@ -78,7 +88,20 @@ const agentDeclaration = z
   });
 export type AgentDeclaration = z.infer<typeof agentDeclaration> & { name: string };
 
-const declarations = z.object({ agents: z.record(token, agentDeclaration) });
+const declarations = z.object({ agents: z.record(token, agentDeclaration) }).superRefine(({ agents }, issues) => {
+  const taken = new Map<string, string>();
+  for (const [agent, { telegram }] of Object.entries(agents))
+    for (const chat of Object.keys(telegram?.chats ?? {})) {
+      const other = taken.get(chat);
+      taken.set(chat, agent);
+      if (other !== undefined)
+        issues.addIssue({
+          code: 'custom',
+          path: ['agents', agent, 'telegram', 'chats', chat],
+          message: `this chat talks with ${other} already; one chat has one agent`,
+        });
+    }
+});
 
 /**
  * @param model every agent's, in place of the declared one

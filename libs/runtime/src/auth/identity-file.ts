@@ -44,6 +44,15 @@ export class IdentityFile {
     return found;
   }
 
+  /**
+   * The person of that id, or null. It proves nothing about who asks: for work that the operator has put in their name.
+   * @throws Refusal `auth.identities-unreadable`
+   */
+  async person(id: string): Promise<Identity | null> {
+    await this.#refresh();
+    return this.#known.find((k) => k.identity.kind === 'person' && k.identity.id === id)?.identity ?? null;
+  }
+
   async #refresh(): Promise<void> {
     try {
       if ((await this.#versionOnDisk()) === this.#version) return;

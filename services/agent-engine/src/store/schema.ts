@@ -1,5 +1,5 @@
 import type { ExecutionClass, Hint, RunStatus, Source } from '@holdpoint/contracts';
-import type { Generated } from 'kysely';
+import type { Generated, GeneratedAlways } from 'kysely';
 
 type Time = Generated<Date>;
 /** `lapsed`: its time was up and it had said nothing; whatever it says later is not heard. */
@@ -106,5 +106,39 @@ export interface Database {
     started_at: Time;
     ended_at: Date | null;
     outcome: AttemptOutcome | null;
+  };
+  telegram_bots: {
+    bot: string;
+    next_update: number | null;
+    moved_at: Date | null;
+  };
+  telegram_updates: {
+    bot: string;
+    update_id: number;
+    /** Chat ids are text, every digit of them. */
+    chat_id: string | null;
+    run_id: string | null;
+    received_at: Time;
+  };
+  telegram_conversations: {
+    conversation_id: string;
+    bot: string;
+    chat_id: string;
+    current: Generated<boolean>;
+    begun_at: Time;
+  };
+  telegram_messages: {
+    message_id: GeneratedAlways<number>;
+    bot: string;
+    chat_id: string;
+    run_id: string | null;
+    notice: string | null;
+    state: Generated<'waiting' | 'sending' | 'sent' | 'refused' | 'withheld' | 'unknown'>;
+    part: Generated<number>;
+    claim: Generated<string | null>;
+    claimed_at: Generated<Date | null>;
+    due_at: Time;
+    tries: Generated<number>;
+    created_at: Time;
   };
 }

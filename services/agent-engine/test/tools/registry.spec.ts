@@ -16,6 +16,9 @@ const builtins = builtinTools({
   FILERW_TIMEOUT_MS: 30_000,
   DATABASE_TOOL_URL: 'postgres://127.0.0.1/target',
   DATABASE_TOOL_TIMEOUT_MS: 10_000,
+  TELEGRAM_BOT_TOKEN: `1:${'a'.repeat(20)}`,
+  TELEGRAM_API_URL: 'https://api.example.test',
+  TELEGRAM_TIMEOUT_MS: 30_000,
 });
 
 const action = (name: string, schema: z.ZodType, more: Partial<ToolAction> = {}): ToolAction => ({
