@@ -11,11 +11,13 @@ export const FROZEN_NONCE_BYTES = 32;
  * `iv` (12 bytes) and `ct` (ciphertext and 16-byte tag) are base64url. The additional data is `sealContext(...)`,
  * so a box that is moved to another entity or field does not open.
  */
-export const sealed = z.strictObject({
-  kid: z.string().min(1).max(64),
-  iv: z.base64url().length(16),
-  ct: z.base64url(),
-});
+export const sealed = z
+  .strictObject({
+    kid: z.string().min(1).max(64),
+    iv: z.base64url().length(16),
+    ct: z.base64url(),
+  })
+  .describe('Content, sealed: opens with a grant on the keyring alone.');
 export type Sealed = z.infer<typeof sealed>;
 
 /** What a box belongs to. A copied box keeps the entity it was sealed for: the call of a result, the call of a reason. */
