@@ -25,3 +25,11 @@ export type SealedField = 'frozen' | 'arguments' | 'result' | 'reason' | 'prompt
 
 export const sealContext = (spaceId: string, entityId: string, field: SealedField): string =>
   `holdpoint/1/${spaceId}/${entityId}/${field}`;
+
+/** The same JSON with `{ "sealed": true }` in place of each box, for whoever is shown metadata alone. */
+export function withoutBoxes(json: unknown): unknown {
+  if (Array.isArray(json)) return json.map(withoutBoxes);
+  if (typeof json !== 'object' || json === null) return json;
+  if ('ct' in json) return { sealed: true };
+  return Object.fromEntries(Object.entries(json).map(([name, value]) => [name, withoutBoxes(value)]));
+}

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Identity } from '@holdpoint/contracts';
 import type { CanActivate, ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { Refusal } from '../refusal.js';
@@ -15,18 +16,24 @@ export class AuthGuard implements CanActivate {
     const route = [context.getHandler(), context.getClass()];
     if (this.#reflector.getAllAndOverride<boolean>(routeAccess.IS_PUBLIC, route) === true) return true;
     const request = context.switchToHttp().getRequest<{ headers: IncomingHttpHeaders }>();
-    const who = await this.identities.find(bearerToken(request.headers.authorization));
+    const { authorization } = request.headers;
+    const who = await this.#identify(authorization);
+    const services = this.#reflector.getAllAndOverride<string[]>(routeAccess.SERVICES_ONLY, route);
+    if (services !== undefined && (who.kind !== 'service' || (services.length > 0 && !services.includes(who.id))))
+      throw new Refusal('forbidden', 'auth.services-only', 'This route is for services of the system, not for you.');
+    admit(request, who, () => this.#identify(authorization));
+    return true;
+  }
+
+  async #identify(authorization: string | undefined): Promise<Identity> {
+    const who = await this.identities.find(bearerToken(authorization));
     if (who === null)
       throw new Refusal(
         'unauthenticated',
         'auth.token-unknown',
         'The bearer token is not known here; ask the operator for a valid one.',
       );
-    const services = this.#reflector.getAllAndOverride<string[]>(routeAccess.SERVICES_ONLY, route);
-    if (services !== undefined && (who.kind !== 'service' || (services.length > 0 && !services.includes(who.id))))
-      throw new Refusal('forbidden', 'auth.services-only', 'This route is for services of the system, not for you.');
-    admit(request, who);
-    return true;
+    return who;
   }
 }
 
