@@ -10,12 +10,13 @@ interface Announced {
   home: Home;
   settings: Settings;
   client: ClientFile;
+  consumerFiles: string[];
   postgresPort: number;
   mode: PolicyMode | undefined;
 }
 
 /** What is where, for the person who typed `npm start`. */
-export function announcement({ home, settings, client, postgresPort, mode }: Announced): string {
+export function announcement({ home, settings, client, consumerFiles, postgresPort, mode }: Announced): string {
   const rows: [string, string][] = [
     ...Object.entries(client.urls),
     ['', ''],
@@ -37,6 +38,7 @@ export function announcement({ home, settings, client, postgresPort, mode }: Ann
         .join(', ')}`,
     ]),
     ['their tokens', join(home.path, 'client.json')],
+    ...consumerFiles.map((file): [string, string] => ['consumer', file]),
   ];
   const width = Math.max(...rows.map(([label]) => label.length)) + 2;
   return [

@@ -1,12 +1,13 @@
 import { join } from 'node:path';
 import { type PolicyMode, policyMode } from '@holdpoint/contracts';
-import { serverVersion } from '@holdpoint/provision';
+import { readConsumers, serverVersion } from '@holdpoint/provision';
 import { serviceClient } from '@holdpoint/runtime';
 import { z } from 'zod';
 import { announcement } from './announcement.js';
 import { Child, runOnce } from './child.js';
 import { childEnvironment } from './child-environment.js';
 import { type ClientFile, writeClientFile } from './client-file.js';
+import { writeConsumerFiles } from './consumer-files.js';
 import { seedDemoData } from './demo-data.js';
 import { openHome } from './home.js';
 import { PEOPLE, writeIdentities } from './identities.js';
@@ -25,6 +26,7 @@ import type { Settings } from './settings.js';
  */
 export async function supervise(settings: Settings, say: (line: string) => void, signal: AbortSignal): Promise<void> {
   const began = performance.now();
+  const consumers = readConsumers(settings.config);
   const server = await serverVersion(settings.natsServer);
   const home = await openHome(settings.home);
   await claim(home.run);
@@ -41,10 +43,12 @@ export async function supervise(settings: Settings, say: (line: string) => void,
     const secrets = await loadSecrets(
       home,
       PEOPLE.map((p) => p.id),
+      consumers.map((c) => c.name),
     );
     await writeIdentities(home, secrets);
     await seedDemoData(home);
     const client = await writeClientFile(home, ports, secrets);
+    const consumerFiles = await writeConsumerFiles(home, client.nats.url, consumers, secrets);
     signal.throwIfAborted();
 
     const common = { home, say };
@@ -69,6 +73,7 @@ export async function supervise(settings: Settings, say: (line: string) => void,
         dir: home.nats,
         port: ports.nats,
         passwords: secrets.bus,
+        consumers: consumers.map((c) => ({ ...c, password: secrets.consumers[c.name] })),
         binary: settings.natsServer,
         logFile: join(home.logs, 'nats.log'),
       }),
@@ -87,6 +92,7 @@ export async function supervise(settings: Settings, say: (line: string) => void,
           servers: client.nats.url,
           password: secrets.bus.hub,
           ackWaitMs: settings.ackWaitMs,
+          consumers,
         }),
         signal,
       ),
@@ -100,7 +106,7 @@ export async function supervise(settings: Settings, say: (line: string) => void,
     await unlessAborted(signal, Promise.race([answering, ...[...services, ...guards].map((c) => c.crashLoop)]));
 
     const mode = await policyModeOf(client);
-    say(announcement({ home, settings, client, postgresPort: ports.postgres, mode }));
+    say(announcement({ home, settings, client, consumerFiles, postgresPort: ports.postgres, mode }));
     say(`ready in ${((performance.now() - began) / 1000).toFixed(1)} s. Ctrl-C stops everything.`);
     await aborted(signal);
   } catch (err) {

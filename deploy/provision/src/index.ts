@@ -10,6 +10,13 @@ export {
   whenGone,
 } from './embedded/process-identity.js';
 export { freePort, isFree } from './embedded/server-process.js';
+export {
+  ConsumersError,
+  durableNames,
+  type ForeignConsumer,
+  foreignUser,
+  readConsumers,
+} from './foreign-consumers.js';
 export { MigrationFailed, type Migrations, migrate } from './migrate.js';
 export { accountOf, DATABASE_NAME, OWNER_ROLE, roleOf, SERVICES, schemaOf } from './names.js';
 export { type BusProvisioning, provisionBus } from './provision.js';
