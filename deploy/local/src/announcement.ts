@@ -28,7 +28,7 @@ export function announcement({ home, settings, client, consumerFiles, postgresPo
     ['workspace', home.workspace],
     [
       'database',
-      `postgres://127.0.0.1:${postgresPort}/${DEMO_DATABASE}  (for ${DEMO_LOGINS.join(', ')}; passwords in ${home.secrets})`,
+      `${demoServer(settings, postgresPort)}/${DEMO_DATABASE}  (for ${DEMO_LOGINS.join(', ')}; passwords in ${home.secrets})`,
     ],
     ['', ''],
     ...PEOPLE.map(({ id, name, spaces }): [string, string] => [
@@ -49,6 +49,10 @@ export function announcement({ home, settings, client, consumerFiles, postgresPo
     `  In another terminal:  ${settings.homeIsDefault ? '' : `HOLDPOINT_HOME=${quoted(home.path)} `}npm run --silent holdpoint -- --help`,
     '',
   ].join('\n');
+}
+
+function demoServer({ databaseUrl }: Settings, postgresPort: number): string {
+  return `postgres://${databaseUrl === undefined ? `127.0.0.1:${postgresPort}` : new URL(databaseUrl).host}`;
 }
 
 /** As a shell takes it for one word. */

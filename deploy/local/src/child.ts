@@ -41,7 +41,7 @@ async function spawnChild({
   const start = logEnd(path);
   const child = spawn(process.execPath, ['--enable-source-maps', script], {
     cwd: REPOSITORY,
-    env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...withoutModelKeys(process.env), ...env },
+    env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...withoutSecrets(process.env), ...env },
     stdio: ['ignore', log, log, 'ipc'],
     detached: true,
   });
@@ -54,8 +54,9 @@ async function spawnChild({
   return { child, identity, said: () => `the end of ${path}:\n${logTail(path, start)}` };
 }
 
-/** A model's key is for the engine alone, which is given it by name. */
-function withoutModelKeys({ OPENAI_API_KEY: _openai, ANTHROPIC_API_KEY: _anthropic, ...rest }: NodeJS.ProcessEnv) {
+/** A model's key is for the engine alone, which is given it by name; the administrator's database login for none of them. */
+function withoutSecrets(env: NodeJS.ProcessEnv) {
+  const { OPENAI_API_KEY: _openai, ANTHROPIC_API_KEY: _anthropic, DATABASE_URL: _database, ...rest } = env;
   return rest;
 }
 

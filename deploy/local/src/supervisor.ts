@@ -16,7 +16,7 @@ import { whenReady } from './readiness.js';
 import { program } from './repository.js';
 import { claim, endOrphans, forget, SUPERVISOR } from './run-records.js';
 import { loadSecrets } from './secrets.js';
-import { instancesOf, servicePrograms } from './services.js';
+import { databaseOf, instancesOf, servicePrograms } from './services.js';
 import type { Settings } from './settings.js';
 
 /**
@@ -27,6 +27,7 @@ import type { Settings } from './settings.js';
 export async function supervise(settings: Settings, say: (line: string) => void, signal: AbortSignal): Promise<void> {
   const began = performance.now();
   const consumers = readConsumers(settings.config);
+  const database = databaseOf(settings);
   const server = await serverVersion(settings.natsServer);
   const home = await openHome(settings.home);
   await claim(home.run);
@@ -58,15 +59,17 @@ export async function supervise(settings: Settings, say: (line: string) => void,
       script: program(`${main}.main.js`),
       env: childEnvironment(own),
     });
-    const postgres = new Child(
-      own('postgres-guard', 'postgres', {
-        run: home.run,
-        dir: home.postgres,
-        port: ports.postgres,
-        password: secrets.superuser,
-        logFile: join(home.logs, 'postgres.log'),
-      }),
-    );
+    const embedded = () =>
+      new Child(
+        own('postgres-guard', 'postgres', {
+          run: home.run,
+          dir: home.postgres,
+          port: ports.postgres,
+          password: secrets.superuser,
+          logFile: join(home.logs, 'postgres.log'),
+        }),
+      );
+    const postgres = settings.databaseUrl === undefined ? embedded() : undefined;
     const nats = new Child(
       own('nats-guard', 'nats', {
         run: home.run,
@@ -78,14 +81,14 @@ export async function supervise(settings: Settings, say: (line: string) => void,
         logFile: join(home.logs, 'nats.log'),
       }),
     );
-    guards.push(postgres, nats);
+    guards.push(...(postgres ? [postgres] : []), nats);
     const smtp = new Child(own('smtp', 'smtp', { port: ports.smtp, outbox: home.outbox }));
     others.push(smtp);
 
-    const superuserUrl = `postgres://postgres:${secrets.superuser}@127.0.0.1:${ports.postgres}/postgres`;
-    const migrated = postgres.ready.then(() =>
-      runOnce(own('migrate', 'migrate', { superuserUrl, passwords: secrets.database, demo: secrets.demo }), signal),
-    );
+    const superuserUrl = settings.databaseUrl ?? `postgres://postgres:${secrets.superuser}@127.0.0.1:${ports.postgres}/postgres`;
+    const tools = settings.databaseUrl !== undefined && process.env['DATABASE_TOOL_URL'] ? {} : { demo: secrets.demo };
+    const roles = { superuserUrl, database, passwords: secrets.database, ...tools };
+    const migrated = Promise.resolve(postgres?.ready).then(() => runOnce(own('migrate', 'migrate', roles), signal));
     const provisioned = nats.ready.then(() =>
       runOnce(
         own('provision', 'provision', {

@@ -21,6 +21,7 @@ export { MigrationFailed, type Migrations, migrate } from './migrate.js';
 export { accountOf, DATABASE_NAME, OWNER_ROLE, roleOf, SERVICES, schemaOf } from './names.js';
 export { type BusProvisioning, provisionBus } from './provision.js';
 export {
+  CannotProvision,
   type DatabasePasswords,
   type DatabaseProvisioning,
   databaseUrl,
