@@ -41,8 +41,7 @@ export const approvalVoted = define({
     vote: z.enum(['approve', 'reject']),
     by: principal,
     digestSeen: sha256Hex,
-    /** What the voter was in the space when they voted. */
-    role: role.optional(),
+    role: role.optional().describe('What the voter was in the space when they voted.'),
     groups: z.array(token).max(50).optional(),
     reason: sealed.nullable(),
   }),
