@@ -46,11 +46,10 @@ const build = () => run(bin('tsc'), ['-b', join(root, 'tsconfig.json')], { quiet
 const contracts = () => run(node, ['libs/contracts/dist/src/generate.js']);
 async function generatedIsCommitted() {
   await contracts();
-  const status = await run('git', ['diff', '--exit-code', '--stat', '--', 'libs/contracts/generated'], {
-    allowFailure: true,
-  });
+  const generated = ['libs/contracts/generated', 'docs/events.md'];
+  const status = await run('git', ['diff', '--exit-code', '--stat', '--', ...generated], { allowFailure: true });
   if (status !== 0) {
-    console.error('libs/contracts/generated was not what the schemas say. It has been written anew: commit it.');
+    console.error(`${generated.join(' or ')} was not what the events' declarations say. Written anew: commit it.`);
     process.exit(1);
   }
 }
@@ -103,7 +102,7 @@ const tasks = {
       run(bin('depcruise'), ['--config', '.dependency-cruiser.mjs', 'libs', 'services', 'deploy', 'cli', 'e2e']),
     );
     await step('unused files, exports, dependencies', () => run(bin('knip'), []));
-    await step('generated schemas', generatedIsCommitted);
+    await step('generated schemas and pages', generatedIsCommitted);
   },
   async fix() {
     await build();

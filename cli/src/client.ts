@@ -39,17 +39,28 @@ export class Client {
    * to know how a thing ended asks for it then.
    */
   async *watch<T extends z.ZodType>(service: Service, path: string, event: T): AsyncGenerator<z.infer<T>> {
+    try {
+      for await (const { told } of this.follow(service, path, event)) if (told !== null) yield told;
+    } catch {
+      return;
+    }
+  }
+
+  /**
+   * The same, with the id from which to go on after each; `told` is null where there is nothing but that.
+   * @throws Failure when the service refuses or cannot be reached. A connection that breaks later ends it.
+   */
+  async *follow<T extends z.ZodType>(
+    service: Service,
+    path: string,
+    event: T,
+    lastId = '',
+  ): AsyncGenerator<{ lastId: string; told: z.infer<T> | null }> {
     const silent = new AbortController();
     const timer = setTimeout(() => silent.abort(), SILENCE_MS);
     try {
-      const response = await fetch(new URL(path, this.settings.urls[service]), {
-        headers: { accept: 'text/event-stream', authorization: `Bearer ${this.settings.token}` },
-        redirect: 'error',
-        signal: silent.signal,
-      });
-      const tells = response.ok && response.headers.get('content-type')?.startsWith('text/event-stream');
-      if (!tells || !response.body) return await response.body?.cancel();
-      const heard = response.body.pipeThrough(
+      const response = await this.#open(service, path, lastId, silent.signal);
+      const heard = response.pipeThrough(
         new TransformStream<Uint8Array, Uint8Array>({
           transform(chunk, to) {
             timer.refresh();
@@ -57,15 +68,32 @@ export class Client {
           },
         }),
       );
-      for await (const data of serverEvents(heard)) {
-        const told = event.safeParse(parsed(data));
-        if (told.success) yield told.data;
+      for await (const { data, lastId } of serverEvents(orUntilItBreaks(heard))) {
+        const told = data === null ? undefined : event.safeParse(parsed(data)).data;
+        yield { lastId, told: (told ?? null) as z.infer<T> | null };
       }
-    } catch {
-      return;
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  async #open(service: Service, path: string, lastId: string, signal: AbortSignal) {
+    const base = this.settings.urls[service];
+    const response = await fetch(new URL(path, base), {
+      headers: {
+        accept: 'text/event-stream, application/problem+json',
+        authorization: `Bearer ${this.settings.token}`,
+        ...(lastId && { 'last-event-id': lastId }),
+      },
+      redirect: 'error',
+      signal,
+    }).catch(() => {
+      throw notRunning(`${service} cannot be reached at ${base}.`);
+    });
+    if (response.ok && response.headers.get('content-type')?.startsWith('text/event-stream') && response.body)
+      return response.body;
+    const text = await response.text().catch(() => '');
+    throw new Failure(problemOf(service, response.status, parsed(text)));
   }
 
   async #ask<T extends z.ZodType>(
@@ -109,6 +137,14 @@ export class Client {
       'cli.unexpected-answer',
       `${service} answered something unexpected (${field}). Is it another version?`,
     );
+  }
+}
+
+async function* orUntilItBreaks(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* chunks;
+  } catch {
+    // What broke is the connection; what came before it counts.
   }
 }
 

@@ -23,6 +23,16 @@ export function document(value: unknown): void {
   process.stdout.write(`${ascii(value)}\n`);
 }
 
+/** One JSON document of many, each on a line of its own. */
+export function documentLine(value: unknown): void {
+  process.stdout.write(`${ascii(value, 0)}\n`);
+}
+
+/** A word aside, on stderr: it is no part of what was asked for. */
+export function note(line: string): void {
+  write(process.stderr, [`holdpoint: ${line}`]);
+}
+
 export function complain(problem: Problem, json: boolean): void {
   if (json) process.stderr.write(`${ascii(problem)}\n`);
   else write(process.stderr, sentencesOf(problem));
@@ -40,8 +50,8 @@ const harmless = (line: string): string => printable(line, { json: true });
 /** What the parser of the command line says of what was typed, or pasted. */
 export const typedWrongly = (text: string): string => text.split('\n').map(harmless).join('\n');
 
-const ascii = (value: unknown): string =>
-  JSON.stringify(value, null, 2).replace(
+const ascii = (value: unknown, indent = 2): string =>
+  JSON.stringify(value, null, indent).replace(
     /[\u007f-\uffff]/g,
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );

@@ -10,6 +10,7 @@ import { doubts, type SettleOptions, settle } from './commands/doubts.js';
 import { pending } from './commands/pending.js';
 import { run } from './commands/run.js';
 import { show } from './commands/show.js';
+import { type TailOptions, tail } from './commands/tail.js';
 import { commandTask, createTask, tasks } from './commands/tasks.js';
 import { withdraw } from './commands/withdraw.js';
 import { typedWrongly } from './output.js';
@@ -150,6 +151,15 @@ export function program(exit: (code: number) => void): Command {
     .description('print a run or a call event by event, from the stream')
     .argument('<id>', 'a run, a call, or acme#42')
     .action(async (ref: string, _o: object, c: Command) => exit(await chain(client(c), ref, asked(c))));
+  root
+    .command('tail')
+    .description('follow what happens, event by event, until Ctrl-C')
+    .option('--space <space>', 'in this space alone')
+    .option('--type <type>', 'of this type alone: tool.executed, or tool for all that begin so')
+    .option('--call <call>', 'of this call alone: acme#42 or an id')
+    .option('--run <run>', 'of this run alone')
+    .option('--since <seq>', 'from behind this number of the stream; 0 is from the beginning')
+    .action(async (o: TailOptions, c: Command) => exit(await tail(client(c), { ...o, ...asked(c) })));
   root
     .command('check')
     .description('hold the whole stream against the rules')

@@ -16,6 +16,7 @@ export interface Asked {
   url: string;
   authorization: string | undefined;
   body: unknown;
+  lastEventId?: string;
 }
 
 type Answer = { status?: number; json?: unknown; text?: string; type?: string };
@@ -80,7 +81,14 @@ export class Installation {
     let text = '';
     for await (const chunk of request) text += chunk;
     const { method = '', url = '', headers } = request;
-    this.asked.push({ method, url, authorization: headers.authorization, body: text ? JSON.parse(text) : undefined });
+    const lastEventId = headers['last-event-id'];
+    this.asked.push({
+      method,
+      url,
+      authorization: headers.authorization,
+      body: text ? JSON.parse(text) : undefined,
+      ...(typeof lastEventId === 'string' && { lastEventId }),
+    });
     const answer = this.answers.get(`${method} ${url}`) ?? this.answers.get(`${method} ${url.split('?')[0]}`);
     if (answer !== undefined) return typeof answer === 'function' ? answer() : answer;
     const detail = 'There is no such thing, or you may not see it.';

@@ -12,11 +12,12 @@ interface Announced {
   settings: Settings;
   client: ClientFile;
   ports: Ports;
+  consumerFiles: string[];
   mode: PolicyMode | undefined;
 }
 
 /** What is where, for the person who typed `npm start`. */
-export function announcement({ home, settings, client, ports, mode }: Announced): string {
+export function announcement({ home, settings, client, consumerFiles, ports, mode }: Announced): string {
   const rows: [string, string][] = [
     ...Object.entries(client.urls),
     ...(settings.traces ? [['traces', `http://127.0.0.1:${ports.traces}`] as [string, string]] : []),
@@ -29,7 +30,7 @@ export function announcement({ home, settings, client, ports, mode }: Announced)
     ['workspace', home.workspace],
     [
       'database',
-      `postgres://127.0.0.1:${ports.postgres}/${DEMO_DATABASE}  (for ${DEMO_LOGINS.join(', ')}; passwords in ${home.secrets})`,
+      `${demoServer(settings, ports.postgres)}/${DEMO_DATABASE}  (for ${DEMO_LOGINS.join(', ')}; passwords in ${home.secrets})`,
     ],
     ['', ''],
     ...PEOPLE.map(({ id, name, spaces }): [string, string] => [
@@ -40,6 +41,7 @@ export function announcement({ home, settings, client, ports, mode }: Announced)
     ]),
     ['their tokens', join(home.path, 'client.json')],
     ['issuer', `${client.issuer}  (for development: services refuse it without HOLDPOINT_DEV=1)`],
+    ...consumerFiles.map((file): [string, string] => ['consumer', file]),
   ];
   const width = Math.max(...rows.map(([label]) => label.length)) + 2;
   return [
@@ -50,6 +52,10 @@ export function announcement({ home, settings, client, ports, mode }: Announced)
     `  In another terminal:  ${settings.homeIsDefault ? '' : `HOLDPOINT_HOME=${quoted(home.path)} `}npm run --silent holdpoint -- --help`,
     '',
   ].join('\n');
+}
+
+function demoServer({ databaseUrl }: Settings, postgresPort: number): string {
+  return `postgres://${databaseUrl === undefined ? `127.0.0.1:${postgresPort}` : new URL(databaseUrl).host}`;
 }
 
 /** As a shell takes it for one word. */

@@ -41,7 +41,7 @@ async function spawnChild({
   const start = logEnd(path);
   const child = spawn(process.execPath, ['--enable-source-maps', script], {
     cwd: REPOSITORY,
-    env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...withoutKeys(process.env), ...env },
+    env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...withoutSecrets(process.env), ...env },
     stdio: ['ignore', log, log, 'ipc'],
     detached: true,
   });
@@ -54,9 +54,12 @@ async function spawnChild({
   return { child, identity, said: () => `the end of ${path}:\n${logTail(path, start)}` };
 }
 
-/** Keys of models and mail servers with their passwords are for the engine alone, which is given them by name. */
-function withoutKeys(env: NodeJS.ProcessEnv) {
-  const { OPENAI_API_KEY: _openai, ANTHROPIC_API_KEY: _anthropic, ...others } = env;
+/**
+ * Keys of models, and logins of mail servers and bots, are for the engine alone, which is given them by name; the
+ * administrator's database login is for nobody.
+ */
+function withoutSecrets(env: NodeJS.ProcessEnv) {
+  const { OPENAI_API_KEY: _openai, ANTHROPIC_API_KEY: _anthropic, DATABASE_URL: _database, ...others } = env;
   const { MAIL_SMTP_URL: _smtp, MAIL_IMAP_URL: _imap, TELEGRAM_BOT_TOKEN: _bot, ...rest } = others;
   return rest;
 }

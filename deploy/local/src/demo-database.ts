@@ -59,7 +59,7 @@ export async function seedDemoDatabase(superuserUrl: string, passwords: Record<D
   await withClient(superuserUrl, async (client) => {
     for (const login of DEMO_LOGINS) await ensureRole(client, login, passwords[login]);
     const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [DEMO_DATABASE]);
-    if (!rowCount) await client.query(`CREATE DATABASE ${DEMO_DATABASE}`);
+    if (!rowCount) await client.query(`CREATE DATABASE ${DEMO_DATABASE}`).catch(refusedToCreate);
     await client.query(`REVOKE ALL ON DATABASE ${DEMO_DATABASE} FROM PUBLIC`);
     await client.query(`GRANT CONNECT ON DATABASE ${DEMO_DATABASE} TO ${logins}`);
   });
@@ -71,6 +71,12 @@ export async function seedDemoDatabase(superuserUrl: string, passwords: Record<D
   });
 }
 
+function refusedToCreate(cause: Error & { code?: string }): never {
+  if (cause.code !== '42501') throw cause;
+  const remedy = 'ALTER ROLE … CREATEDB for the login of DATABASE_URL, or give the tools one in DATABASE_TOOL_URL';
+  throw new Error(`the database of the demonstration, ${DEMO_DATABASE}, cannot be made: ${remedy}`, { cause });
+}
+
 /** The database as a login sees it. */
-export const demoDatabaseUrl = (port: number, login: DemoLogin, password: string): string =>
-  databaseUrl(`postgres://127.0.0.1:${port}`, DEMO_DATABASE, { role: login, password });
+export const demoDatabaseUrl = (server: string, login: DemoLogin, password: string): string =>
+  databaseUrl(server, DEMO_DATABASE, { role: login, password });

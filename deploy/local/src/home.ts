@@ -11,6 +11,8 @@ export interface Home {
   identities: string;
   issuerKey: string;
   client: string;
+  /** Credentials of the operator's own consumers, a file each. */
+  consumers: string;
   run: string;
   logs: string;
   postgres: string;
@@ -27,6 +29,7 @@ export const homeAt = (path: string): Home => ({
   identities: join(path, 'identity.json'),
   issuerKey: join(path, 'issuer.key'),
   client: join(path, 'client.json'),
+  consumers: join(path, 'consumers'),
   run: join(path, 'run'),
   logs: join(path, 'logs'),
   postgres: join(path, 'postgres'),
@@ -69,7 +72,8 @@ async function open(path: string): Promise<Home> {
   await make(real, 0o700);
   await chmod(real, asRoot ? 0o711 : 0o700);
   const home = homeAt(real);
-  for (const folder of [home.run, home.logs, home.nats, join(real, 'demo'), home.outbox]) await make(folder, 0o700);
+  for (const folder of [home.consumers, home.run, home.logs, home.nats, join(real, 'demo'), home.outbox])
+    await make(folder, 0o700);
   return home;
 }
 

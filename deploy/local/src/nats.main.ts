@@ -9,6 +9,7 @@ const settings = childSettings(
     dir: z.string(),
     port: z.number(),
     passwords: z.record(z.string(), z.string()),
+    consumers: z.array(z.object({ name: z.string(), subjects: z.array(z.string()), password: z.string() })),
     binary: z.string(),
     logFile: z.string(),
   }),

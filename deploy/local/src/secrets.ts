@@ -15,6 +15,7 @@ const stored = z.object({
   bus: named,
   services: named,
   people: named,
+  consumers: named.optional(),
 });
 
 export interface Secrets {
@@ -27,12 +28,18 @@ export interface Secrets {
   /** Bearer tokens. */
   services: Record<ServiceName, string>;
   people: Record<string, string>;
+  /** Passwords on the bus, by the operator's name for the consumer. */
+  consumers: Record<string, string>;
 }
 
 const secret = (): string => randomBytes(24).toString('base64url');
 
 /** Makes each secret once; what is there stays, what a newer version needs besides is added. */
-export async function loadSecrets(home: Home, people: readonly string[]): Promise<Secrets> {
+export async function loadSecrets(
+  home: Home,
+  people: readonly string[],
+  consumers: readonly string[],
+): Promise<Secrets> {
   const text = await readFile(home.secrets, 'utf8').catch(ifMissing);
   const old: Partial<z.infer<typeof stored>> = text === undefined ? {} : stored.parse(JSON.parse(text));
   const each = (names: readonly string[], known: Record<string, string> = {}) =>
@@ -44,6 +51,7 @@ export async function loadSecrets(home: Home, people: readonly string[]): Promis
     bus: each(BUS_USERS, old.bus),
     services: each(SERVICES, old.services),
     people: each(people, old.people),
+    consumers: { ...old.consumers, ...each(consumers, old.consumers) },
   } as Secrets;
   await writePrivately(home.secrets, `${JSON.stringify(secrets, null, 2)}\n`);
   if ((await readFile(home.masterKey).catch(ifMissing)) === undefined)

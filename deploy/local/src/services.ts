@@ -20,8 +20,17 @@ export interface ServiceProgram {
   env: Record<string, string>;
 }
 
+/** Name of the operator's own database; undefined for the embedded server. @throws when the URL names none */
+export function databaseOf({ databaseUrl }: Settings): string | undefined {
+  if (databaseUrl === undefined) return undefined;
+  const name = decodeURIComponent(new URL(databaseUrl).pathname.slice(1));
+  if (name === '') throw new Error('DATABASE_URL names no database: write it behind the host, as in postgres://me@host/holdpoint');
+  return name;
+}
+
 /** Each service with its own database role, bus account and token, and no other's. */
 export function servicePrograms(settings: Settings, home: Home, secrets: Secrets, ports: Ports): ServiceProgram[] {
+  const server = settings.databaseUrl ?? `postgres://127.0.0.1:${ports.postgres}`;
   const policyUrl = `http://127.0.0.1:${ports.policy}`;
   const extra: Partial<Record<ServiceName, Record<string, string>>> = {
     'agent-engine': {
@@ -30,7 +39,7 @@ export function servicePrograms(settings: Settings, home: Home, secrets: Secrets
       MAIL_FROM: 'agents@acme.example',
       ...(process.env['MAIL_IMAP_URL'] ? {} : { MAIL_MAILDIR: home.maildir }),
       FILERW_ROOT: home.workspace,
-      ...demoDatabase(secrets, ports),
+      ...demoDatabase(secrets, server),
       // A person's own settings come last: their mail servers, maildir or folder in place of the demonstration's.
       ...given('MAIL_SMTP_URL', 'MAIL_FROM', 'MAIL_MAILDIR', 'FILERW_ROOT'),
       ...given('ORDERS_URL', 'ORDERS_TOKEN'),
@@ -55,7 +64,7 @@ export function servicePrograms(settings: Settings, home: Home, secrets: Secrets
       join(REPOSITORY, 'services', name, 'dist/src/main.js'),
     url: `http://127.0.0.1:${ports[endpointOf(name)]}`,
     env: {
-      DATABASE_URL: databaseUrl(`postgres://127.0.0.1:${ports.postgres}`, DATABASE_NAME, {
+      DATABASE_URL: databaseUrl(server, databaseOf(settings) ?? DATABASE_NAME, {
         role: roleOf(name),
         password: secrets.database[name],
       }),
@@ -85,12 +94,12 @@ const exportTo = (port: number): Record<string, string> => ({
 });
 
 /** Not when a person has set a database of their own. */
-const demoDatabase = ({ demo }: Secrets, { postgres }: Ports): Record<string, string> =>
+const demoDatabase = ({ demo }: Secrets, server: string): Record<string, string> =>
   process.env['DATABASE_TOOL_URL']
     ? {}
     : {
-        DATABASE_TOOL_URL: demoDatabaseUrl(postgres, 'demo_writer', demo.demo_writer),
-        DATABASE_TOOL_READ_URL: demoDatabaseUrl(postgres, 'demo_reader', demo.demo_reader),
+        DATABASE_TOOL_URL: demoDatabaseUrl(server, 'demo_writer', demo.demo_writer),
+        DATABASE_TOOL_READ_URL: demoDatabaseUrl(server, 'demo_reader', demo.demo_reader),
       };
 
 /** As many instances of each service as asked for. They share tables and durable consumers; clients know the first. */

@@ -33,6 +33,7 @@ const variables = z.object({
     .max(600_000)
     .default(10_000)
     .describe('a number of milliseconds from 500 to 600000'),
+  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional().describe('a postgres:// URL that names a database'),
   NATS_SERVER: z.string().default('nats-server').describe('the path of a nats-server'),
   XDG_STATE_HOME: z.string().optional().describe('the path of a folder'),
 });
@@ -45,6 +46,8 @@ export interface Settings {
   /** An engine with tools of one's own, in place of the one that is built here. */
   engineProgram: string | undefined;
   natsServer: string;
+  /** A database of the operator's own in place of the embedded server. */
+  databaseUrl: string | undefined;
   freePorts: boolean;
   /** Whether traces are collected and shown. */
   traces: boolean;
@@ -68,6 +71,7 @@ export function loadSettings(env: NodeJS.ProcessEnv): Settings {
     config: resolve(v.HOLDPOINT_CONFIG ?? join(REPOSITORY, 'holdpoint.yaml')),
     engineProgram: v.HOLDPOINT_ENGINE_PROGRAM === undefined ? undefined : resolve(v.HOLDPOINT_ENGINE_PROGRAM),
     natsServer: v.NATS_SERVER,
+    databaseUrl: v.DATABASE_URL,
     instances: v.HOLDPOINT_INSTANCES,
     ackWaitMs: v.HOLDPOINT_ACK_WAIT_MS,
     traces: v.HOLDPOINT_TRACES === 'on',

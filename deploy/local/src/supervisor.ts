@@ -1,12 +1,13 @@
 import { join } from 'node:path';
 import { type PolicyMode, policyMode } from '@holdpoint/contracts';
-import { serverVersion } from '@holdpoint/provision';
+import { readConsumers, serverVersion } from '@holdpoint/provision';
 import { serviceClient } from '@holdpoint/runtime';
 import { z } from 'zod';
 import { announcement } from './announcement.js';
 import { Child, runOnce } from './child.js';
 import { childEnvironment } from './child-environment.js';
 import { type ClientFile, writeClientFile } from './client-file.js';
+import { writeConsumerFiles } from './consumer-files.js';
 import { seedDemoData } from './demo-data.js';
 import { openHome } from './home.js';
 import { writeIdentities } from './identities.js';
@@ -16,7 +17,7 @@ import { whenReady } from './readiness.js';
 import { program } from './repository.js';
 import { claim, endOrphans, forget, SUPERVISOR } from './run-records.js';
 import { loadSecrets } from './secrets.js';
-import { instancesOf, servicePrograms } from './services.js';
+import { databaseOf, instancesOf, servicePrograms } from './services.js';
 import type { Settings } from './settings.js';
 import { seedSpaces } from './spaces.js';
 
@@ -29,6 +30,8 @@ const TOKENS_RENEWED_MS = 24 * 3_600_000;
  */
 export async function supervise(settings: Settings, say: (line: string) => void, signal: AbortSignal): Promise<void> {
   const began = performance.now();
+  const consumers = readConsumers(settings.config);
+  const database = databaseOf(settings);
   const server = await serverVersion(settings.natsServer);
   const home = await openHome(settings.home);
   await claim(home.run);
@@ -46,6 +49,7 @@ export async function supervise(settings: Settings, say: (line: string) => void,
     const secrets = await loadSecrets(
       home,
       PEOPLE.map((p) => p.id),
+      consumers.map((c) => c.name),
     );
     const ignored = await writeIdentities(home, secrets);
     if (ignored.length > 0)
@@ -62,26 +66,29 @@ export async function supervise(settings: Settings, say: (line: string) => void,
       script: program(`${main}.main.js`),
       env: childEnvironment(own),
     });
-    const postgres = new Child(
-      own('postgres-guard', 'postgres', {
-        run: home.run,
-        dir: home.postgres,
-        port: ports.postgres,
-        password: secrets.superuser,
-        logFile: join(home.logs, 'postgres.log'),
-      }),
-    );
+    const embedded = () =>
+      new Child(
+        own('postgres-guard', 'postgres', {
+          run: home.run,
+          dir: home.postgres,
+          port: ports.postgres,
+          password: secrets.superuser,
+          logFile: join(home.logs, 'postgres.log'),
+        }),
+      );
+    const postgres = settings.databaseUrl === undefined ? embedded() : undefined;
     const nats = new Child(
       own('nats-guard', 'nats', {
         run: home.run,
         dir: home.nats,
         port: ports.nats,
         passwords: secrets.bus,
+        consumers: consumers.map((c) => ({ ...c, password: secrets.consumers[c.name] })),
         binary: settings.natsServer,
         logFile: join(home.logs, 'nats.log'),
       }),
     );
-    guards.push(postgres, nats);
+    guards.push(...(postgres ? [postgres] : []), nats);
     const smtp = new Child(own('smtp', 'smtp', { port: ports.smtp, outbox: home.outbox }));
     const issuer = new Child(
       own('issuer', 'issuer', {
@@ -94,16 +101,17 @@ export async function supervise(settings: Settings, say: (line: string) => void,
     const traces = settings.traces ? [new Child(own('traces', 'traces', { port: ports.traces }))] : [];
     others.push(...traces);
 
-    const superuserUrl = `postgres://postgres:${secrets.superuser}@127.0.0.1:${ports.postgres}/postgres`;
-    const migrated = postgres.ready.then(() =>
-      runOnce(own('migrate', 'migrate', { superuserUrl, passwords: secrets.database, demo: secrets.demo }), signal),
-    );
+    const superuserUrl = settings.databaseUrl ?? `postgres://postgres:${secrets.superuser}@127.0.0.1:${ports.postgres}/postgres`;
+    const tools = settings.databaseUrl !== undefined && process.env['DATABASE_TOOL_URL'] ? {} : { demo: secrets.demo };
+    const roles = { superuserUrl, database, passwords: secrets.database, ...tools };
+    const migrated = Promise.resolve(postgres?.ready).then(() => runOnce(own('migrate', 'migrate', roles), signal));
     const provisioned = nats.ready.then(() =>
       runOnce(
         own('provision', 'provision', {
           servers: `nats://127.0.0.1:${ports.nats}`,
           password: secrets.bus.hub,
           ackWaitMs: settings.ackWaitMs,
+          consumers,
         }),
         signal,
       ),
@@ -112,6 +120,7 @@ export async function supervise(settings: Settings, say: (line: string) => void,
     await unlessAborted(signal, Promise.all([migrated, provisioned, ...servers]));
 
     const client = await writeClientFile(home, ports, secrets);
+    const consumerFiles = await writeConsumerFiles(home, client.nats.url, consumers, secrets);
     renewal = setInterval(
       () => writeClientFile(home, ports, secrets).catch((err: Error) => say(`tokens are not renewed: ${err.message}`)),
       TOKENS_RENEWED_MS,
@@ -124,7 +133,7 @@ export async function supervise(settings: Settings, say: (line: string) => void,
 
     await unlessAborted(signal, seedSpaces(client));
     const mode = await policyModeOf(client);
-    say(announcement({ home, settings, client, ports, mode }));
+    say(announcement({ home, settings, client, consumerFiles, ports, mode }));
     say(`ready in ${((performance.now() - began) / 1000).toFixed(1)} s. Ctrl-C stops everything.`);
     await aborted(signal);
   } catch (err) {

@@ -1,4 +1,5 @@
 import { consumerName, type ServiceName, STREAM, topology } from '@holdpoint/contracts';
+import { durableNames, type ForeignConsumer, foreignAccount, foreignUser } from './foreign-consumers.js';
 import { accountOf, SERVICES } from './names.js';
 
 /** `hub` provisions and owns the stream; `checker` reads it whole and can do nothing else; a service's user is named as the service. */
@@ -16,6 +17,8 @@ export const HINT_PREFIX = 'hint';
 
 export interface BusConfig {
   passwords: Record<BusUser, string>;
+  /** The operator's own, each with an account that can take and acknowledge what its consumers hold, and nothing else. */
+  consumers?: readonly (ForeignConsumer & { password: string })[];
   /** The server keeps its streams in `jetstream` below this folder. */
   storeDir: string;
   host?: string;
@@ -52,19 +55,19 @@ function grantsOf(service: ServiceName): Grant[] {
     { kind: 'service', subject, account },
     api(account, `${directGet}.${subject}`),
   ]);
-  const consumers = consumes.flatMap((pattern): Grant[] => {
-    const consumer = consumerName(service, pattern);
-    return [
-      api(account, `CONSUMER.MSG.NEXT.${STREAM}.${consumer}`, true),
-      api(account, `CONSUMER.INFO.${STREAM}.${consumer}`),
-      { kind: 'service', subject: `$JS.ACK.${STREAM}.${consumer}.>`, account },
-    ];
-  });
+  const consumers = consumes.flatMap((pattern) => takesFrom(account, consumerName(service, pattern)));
   const live = hints.map((to): Grant => ({ kind: 'stream', subject: `${HINT_PREFIX}.${to}`, account, to }));
   const leader = readsLeader ? [api(account, `STREAM.MSG.GET.${STREAM}`)] : [];
   const everything = consumes.includes('>') ? readsWholeStream(account) : [];
   return [...own, ...consumers, ...live, ...leader, ...everything];
 }
+
+/** Whoever has these can ask for messages and acknowledge them. The answer goes to the account that asked, whatever reply it named. */
+const takesFrom = (account: string, consumer: string): Grant[] => [
+  api(account, `CONSUMER.MSG.NEXT.${STREAM}.${consumer}`, true),
+  api(account, `CONSUMER.INFO.${STREAM}.${consumer}`),
+  { kind: 'service', subject: `$JS.ACK.${STREAM}.${consumer}.>`, account },
+];
 
 const readsWholeStream = (account: string): Grant[] => [api(account, directGet), api(account, `${directGet}.>`)];
 
@@ -94,16 +97,22 @@ const importsOf = (grants: Grant[]) =>
 export function renderBusConfig(config: BusConfig): string {
   const user = (name: BusUser) => [{ user: name, password: config.passwords[name] }];
   const services = SERVICES.map((service) => ({ service, grants: grantsOf(service) }));
+  const foreign = (config.consumers ?? []).map((consumer) => {
+    const account = foreignAccount(consumer);
+    const grants = durableNames(consumer).flatMap((durable) => takesFrom(account, durable));
+    return { account, grants, user: { user: foreignUser(consumer), password: consumer.password } };
+  });
   const accounts = {
     HUB: {
       jetstream: 'enabled',
       users: user('hub'),
-      exports: exportsOf([...services.flatMap((s) => s.grants), ...CHECKER]),
+      exports: exportsOf([...[...services, ...foreign].flatMap((s) => s.grants), ...CHECKER]),
     },
     CHECKER: { users: user('checker'), imports: importsOf(CHECKER) },
     ...Object.fromEntries(
       services.map(({ service, grants }) => [accountOf(service), { users: user(service), imports: importsOf(grants) }]),
     ),
+    ...Object.fromEntries(foreign.map((f) => [f.account, { users: [f.user], imports: importsOf(f.grants) }])),
   };
   // The server's configuration language takes JSON as it is.
   return `${JSON.stringify(

@@ -10,6 +10,13 @@ export {
   whenGone,
 } from './embedded/process-identity.js';
 export { freePort, isFree, type ServerProcess, startServer } from './embedded/server-process.js';
+export {
+  ConsumersError,
+  durableNames,
+  type ForeignConsumer,
+  foreignUser,
+  readConsumers,
+} from './foreign-consumers.js';
 export { MigrationFailed, type Migrations, migrate } from './migrate.js';
 export {
   accountOf,
@@ -24,6 +31,7 @@ export {
 } from './names.js';
 export { type BusProvisioning, provisionBus } from './provision.js';
 export {
+  CannotProvision,
   type DatabasePasswords,
   type DatabaseProvisioning,
   databaseUrl,

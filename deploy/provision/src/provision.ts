@@ -12,9 +12,12 @@ import {
 } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { HINT_PREFIX } from './accounts.js';
+import { durableNames, FOREIGN_PREFIX, type ForeignConsumer } from './foreign-consumers.js';
 import { SERVICES } from './names.js';
 
 const SECOND = 1_000_000_000;
+/** A stranger's program says less often that it is still at work. */
+const FOREIGN_ACK_WAIT_MS = 30_000;
 const STREAM_NOT_FOUND = 10059;
 const CONSUMER_NOT_FOUND = 10014;
 
@@ -26,6 +29,8 @@ export interface BusProvisioning {
   replicas?: number;
   /** Size at which the stream refuses new messages; nothing is ever dropped. Default: no limit but the disk. */
   maxBytes?: number;
+  /** The operator's own. Durable consumers of those that are declared no more are taken away. */
+  consumers?: readonly ForeignConsumer[];
   /**
    * How long a delivered event waits for the one who took it, before another gets it. Whoever works on it says so three
    * times within that. Default 10 s.
@@ -47,9 +52,20 @@ export async function provisionBus(options: BusProvisioning): Promise<void> {
     for (const service of SERVICES)
       for (const pattern of topology[service].consumes)
         await ensureConsumer(jsm, consumerName(service, pattern), pattern, options.ackWaitMs ?? 10_000);
+    await ensureForeign(jsm, options.consumers ?? []);
   } finally {
     await nc.close();
   }
+}
+
+async function ensureForeign(jsm: JetStreamManager, consumers: readonly ForeignConsumer[]): Promise<void> {
+  const declared = consumers.flatMap((c) =>
+    durableNames(c).map((name, i) => ({ name, subject: c.subjects[i] as string })),
+  );
+  for (const { name, subject } of declared) await ensureConsumer(jsm, name, subject, FOREIGN_ACK_WAIT_MS);
+  const names = new Set(declared.map((d) => d.name));
+  for await (const { name } of jsm.consumers.list(STREAM))
+    if (name.startsWith(FOREIGN_PREFIX) && !names.has(name)) await jsm.consumers.delete(STREAM, name);
 }
 
 async function ensureStream(jsm: JetStreamManager, { replicas = 1, maxBytes = -1 }: BusProvisioning) {

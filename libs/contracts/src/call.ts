@@ -19,12 +19,12 @@ export type Outcome = z.infer<typeof outcome>;
 
 /** Provenance of a run, stamped by the engine; a tool result cannot set it (charter, section 8). */
 export const provenance = z.strictObject({
-  agent: name,
-  model: z.string().min(1).max(200),
-  source,
-  principal,
+  agent: name.describe('As declared by the operator.'),
+  model: z.string().min(1).max(200).describe('What ran.'),
+  source: source.describe('Where the run came from.'),
+  principal: principal.describe('Who is answerable.'),
   conversationId: token,
-  taskId: token.optional(),
+  taskId: token.optional().describe('The task that the run works on.'),
 });
 export type Provenance = z.infer<typeof provenance>;
 
@@ -35,10 +35,12 @@ export type Provenance = z.infer<typeof provenance>;
  */
 export const callRef = z.strictObject({
   ...provenance.shape,
-  server: name,
+  server: name.describe('Whose tool it is: `builtin`, or an MCP server.'),
   tool: name,
-  action: name.nullable(),
-  schemaDigest: sha256Hex.nullable(),
-  digest: sha256Hex.nullable(),
+  action: name.nullable().describe('As declared; null for a tool that declares none.'),
+  schemaDigest: sha256Hex.nullable().describe("SHA-256 of the tool's schema."),
+  digest: sha256Hex
+    .nullable()
+    .describe('SHA-256 that names exactly this call; null when it was refused before it could be frozen.'),
 });
 export type CallRef = z.infer<typeof callRef>;

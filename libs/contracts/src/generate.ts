@@ -1,19 +1,19 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { z } from 'zod';
-import { catalogue, envelope, eventTypes, schemaUri } from './index.js';
+import { asyncApi } from './generate/asyncapi.js';
+import { eventsPage } from './generate/events-page.js';
+import { jsonSchema } from './generate/json-schema.js';
+import { catalogue, eventTypes } from './index.js';
 
-// Writes generated/<type>.v<version>.json, one JSON Schema (2020-12) an event. The test command runs this and fails on a difference.
-const dir = join(import.meta.dirname, '..', '..', 'generated');
+// Writes what outsiders read: generated/<type>.v<version>.json, one JSON Schema (2020-12) an event; generated/asyncapi.json;
+// docs/events.md. The test command runs this and fails on a difference.
+const root = join(import.meta.dirname, '..', '..', '..', '..');
+const dir = join(root, 'libs', 'contracts', 'generated');
+const json = (document: object): string => `${JSON.stringify(document, null, 2)}\n`;
+
 mkdirSync(dir, { recursive: true });
 for (const stale of readdirSync(dir)) rmSync(join(dir, stale));
-for (const type of eventTypes) {
-  const { version, description, data } = catalogue[type];
-  const whole = envelope.extend({
-    type: z.literal(type),
-    dataschema: z.literal(schemaUri(type, version)),
-    data: data as z.ZodType,
-  });
-  const schema = { $id: schemaUri(type, version), title: type, description, ...z.toJSONSchema(whole) };
-  writeFileSync(join(dir, `${type}.v${version}.json`), `${JSON.stringify(schema, null, 2)}\n`);
-}
+for (const type of eventTypes)
+  writeFileSync(join(dir, `${type}.v${catalogue[type].version}.json`), json(jsonSchema(type)));
+writeFileSync(join(dir, 'asyncapi.json'), json(asyncApi()));
+writeFileSync(join(root, 'docs', 'events.md'), eventsPage());

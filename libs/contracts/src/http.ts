@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { hint, outcome, provenance } from './call.js';
 import { decision } from './events/approval.js';
+import { envelope } from './events/define.js';
 import { runStatus, usage } from './events/run.js';
 import { name, sha256Hex, timestamp, token } from './ids.js';
 import { displayName, principal, role, source, userId } from './principal.js';
@@ -349,6 +350,16 @@ export const chainEvent = z.object({
 });
 export const chainView = z.object({ runId: token, events: z.array(chainEvent) });
 export type ChainView = z.infer<typeof chainView>;
+
+/** An event as it is told live: metadata alone, `{ "sealed": true }` in place of each box of content. */
+export const toldEvent = z.object({
+  /** Where it stands in the stream; what comes after is asked for by it. */
+  seq: z.int(),
+  /** The event in plain words. */
+  words: z.string(),
+  event: z.looseObject(envelope.shape),
+});
+export type ToldEvent = z.infer<typeof toldEvent>;
 
 // every service that consumes
 

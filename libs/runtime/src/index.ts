@@ -2,12 +2,13 @@ export { AuthGuard } from './auth/auth-guard.js';
 export { IdentityFile, type IdentityFileContent, identityFile } from './auth/identity-file.js';
 export type { Memberships } from './auth/memberships.js';
 export { requirePerson, requireRole } from './auth/require-role.js';
-export { Public, ServicesOnly, Who } from './auth/routes.js';
+export { Public, ServicesOnly, Who, WhoNow } from './auth/routes.js';
 export { type BaseConfig, baseConfig, ConfigError, loadConfig } from './config.js';
 export { DATABASE, DatabaseModule, type DatabaseOptions, openDatabase } from './database.js';
 export { frozenDigest, sha256, sha256Hex } from './digest.js';
 export { isInfrastructureFault, Unavailable } from './faults.js';
 export { type HealthCheck, registerHealth } from './health.js';
+export { type EventStreamOptions, type StreamReply, sendEventStream } from './http/event-stream.js';
 export {
   ContentDestroyed,
   type ContentPlace,

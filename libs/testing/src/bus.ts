@@ -1,7 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { BUS_USERS, type BusUser, type EmbeddedNats, provisionBus, startNats } from '@holdpoint/provision';
+import {
+  BUS_USERS,
+  type BusUser,
+  type EmbeddedNats,
+  type ForeignConsumer,
+  foreignUser,
+  provisionBus,
+  startNats,
+} from '@holdpoint/provision';
 import { testEnvironment } from './environment.js';
 
 export interface TestBus {
@@ -10,6 +18,7 @@ export interface TestBus {
   port: number;
   readonly pid: number;
   credentials(user: BusUser): { user: string; pass: string };
+  consumerCredentials(name: string): { user: string; pass: string };
   /** Ends the server and removes its files. */
   stop(): Promise<void>;
   /** Stops the server, if it runs, and starts it on the same files and port. */
@@ -23,6 +32,8 @@ export interface TestBusOptions {
   natsServer?: string;
   /** Holds the stream's files; kept by `stop`. Default: a scratch folder. */
   dir?: string;
+  /** Of an operator's own; `consumerCredentials` lets them in. */
+  consumers?: readonly ForeignConsumer[];
   /** Sync each message to disk before its acknowledgement, where the server can. Default false. */
   durable?: boolean;
 }
@@ -35,11 +46,13 @@ export async function startBus(options: TestBusOptions = {}): Promise<TestBus> {
     BusUser,
     string
   >;
+  const consumers = (options.consumers ?? []).map((c) => ({ ...c, password: randomBytes(12).toString('hex') }));
   const start = async (port: number) => {
     const server = await startNats({
       dir,
       port,
       passwords,
+      consumers,
       durable: options.durable ?? false,
       ...(options.natsServer ? { binary: options.natsServer } : {}),
     });
@@ -48,7 +61,7 @@ export async function startBus(options: TestBusOptions = {}): Promise<TestBus> {
   };
   let server: EmbeddedNats = await start(0);
   const { url, port } = server;
-  await provisionBus({ servers: url, password: passwords.hub });
+  await provisionBus({ servers: url, password: passwords.hub, consumers });
   return {
     url,
     port,
@@ -56,6 +69,11 @@ export async function startBus(options: TestBusOptions = {}): Promise<TestBus> {
       return server.pid;
     },
     credentials: (user) => ({ user, pass: passwords[user] }),
+    consumerCredentials: (name) => {
+      const consumer = consumers.find((c) => c.name === name);
+      if (!consumer) throw new Error(`no consumer ${name} was declared`);
+      return { user: foreignUser(consumer), pass: consumer.password };
+    },
     stop: async () => {
       await server.stop();
       if (!options.dir) await rm(dir, { recursive: true, force: true });

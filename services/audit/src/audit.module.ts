@@ -7,10 +7,12 @@ import { OnEveryEvent } from './consumers/on-every-event.js';
 import { ChainsController } from './http/chains.controller.js';
 import { EntriesController } from './http/entries.controller.js';
 import { ErrorRatesController } from './http/error-rates.controller.js';
+import { EventsController } from './http/events.controller.js';
 import { PositionController } from './http/position.controller.js';
 import { ReceiptsController } from './http/receipts.controller.js';
 import { Content } from './log/content.js';
 import { Stream } from './log/stream.js';
+import { Tail } from './log/tail.js';
 import { AuditLog } from './store/audit-log.js';
 import { EventLog } from './store/event-log.js';
 import { positionOf } from './store/position.js';
@@ -48,7 +50,14 @@ export class AuditModule implements OnApplicationShutdown {
     return {
       module: AuditModule,
       imports: [DatabaseModule.forRoot(config.DATABASE_URL, database)],
-      controllers: [EntriesController, ReceiptsController, ChainsController, PositionController, ErrorRatesController],
+      controllers: [
+        EntriesController,
+        ReceiptsController,
+        ChainsController,
+        PositionController,
+        ErrorRatesController,
+        EventsController,
+      ],
       providers: [
         { provide: CONFIG, useValue: config },
         {
@@ -70,6 +79,7 @@ export class AuditModule implements OnApplicationShutdown {
           useFactory: (log: EventLog, db: Kysely<Database>) => new Content(log, keyringOf(config, db)),
           inject: [EventLog, DATABASE],
         },
+        Tail,
         OnEveryEvent,
       ],
     };

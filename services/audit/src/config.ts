@@ -12,6 +12,13 @@ export const auditConfig = baseConfig.extend({
     .min(10)
     .default(2_000)
     .describe('milliseconds between two attempts to become the writer, 10 or more'),
+  AUDIT_TAILS_MAX: z.coerce.number().int().min(1).max(10_000).default(100).describe('tails at once, from 1 to 10000'),
+  AUDIT_TAIL_PATIENCE_MS: z.coerce
+    .number()
+    .int()
+    .min(100)
+    .default(30_000)
+    .describe('milliseconds that a tail may leave events untaken, 100 or more'),
 });
 export type AuditConfig = z.infer<typeof auditConfig>;
 

@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type BusUser, renderBusConfig } from '../accounts.js';
+import { type BusConfig, type BusUser, renderBusConfig } from '../accounts.js';
 import { serverVersion } from '../server-version.js';
 import type { ProcessIdentity } from './process-identity.js';
 import { startServer } from './server-process.js';
@@ -21,6 +21,7 @@ export interface NatsOptions {
   /** 0 lets the server choose. */
   port?: number;
   passwords: Record<BusUser, string>;
+  consumers?: BusConfig['consumers'];
   /** Default: `NATS_SERVER`, else `nats-server` on the PATH. */
   binary?: string;
   /** Sync each message before its acknowledgement, where the server can. Default true. */
@@ -41,6 +42,7 @@ export async function startNats(options: NatsOptions): Promise<EmbeddedNats> {
   await mkdir(portsDir);
   const config = renderBusConfig({
     passwords,
+    ...(options.consumers ? { consumers: options.consumers } : {}),
     storeDir: dir,
     port: port === 0 ? -1 : port,
     syncAlways: durable && canSyncAlways,

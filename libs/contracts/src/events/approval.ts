@@ -15,6 +15,7 @@ export const callStaged = define({
   entity: 'call',
   once: true,
   description: 'The call is held, under a number for people: acme#42.',
+  when: 'When a call whose verdict is `approve` was fetched, found unchanged, and put before people.',
   data: z.strictObject({
     call: frozenCall,
     number: z.int().min(1),
@@ -33,14 +34,14 @@ export const approvalVoted = define({
   entity: 'call',
   once: false,
   description: 'One vote of several. It binds to the digest that the voter saw.',
+  when: 'When somebody votes on a call that needs more than one vote.',
   data: z.strictObject({
     call: frozenCall,
     number: z.int().min(1),
     vote: z.enum(['approve', 'reject']),
     by: principal,
     digestSeen: sha256Hex,
-    /** What the voter was in the space when they voted. */
-    role: role.optional(),
+    role: role.optional().describe('What the voter was in the space when they voted.'),
     groups: z.array(token).max(50).optional(),
     reason: sealed.nullable(),
   }),
@@ -56,20 +57,24 @@ export const approvalDecided = define({
   entity: 'call',
   once: true,
   description: 'The one decision on a held call. An approval carries the sealed frozen bytes that were seen.',
+  when: 'When a person approves, rejects or withdraws a held call, when its deadline passes, or when policy denies it by then.',
   data: z.strictObject({
     call: frozenCall,
     number: z.int().min(1),
     decision,
-    /** Who decided; null when the deadline or the policy did. */
-    by: principal.nullable(),
+    by: principal.nullable().describe('Who decided; null when the deadline or the policy did.'),
     decidedAt: timestamp,
     reason: sealed.nullable(),
-    /** What ended it: a person, or `deadline`, `policy-denied`, `revised`. */
-    cause: z.enum(['person', 'deadline', 'policy-denied', 'revised']),
+    cause: z
+      .enum(['person', 'deadline', 'policy-denied', 'revised'])
+      .describe('What ended it: a person, or `deadline`, `policy-denied`, `revised`.'),
     policyVersion: z.string().min(1).max(64),
-    /** The votes that released the call, the last one included; absent where one person's word is enough. */
-    votes: z.array(castVote).min(1).max(50).optional(),
-    /** Present when approved, and only then. */
-    frozen: sealed.optional(),
+    votes: z
+      .array(castVote)
+      .min(1)
+      .max(50)
+      .optional()
+      .describe("The votes that released the call, the last one included; absent where one person's word is enough."),
+    frozen: sealed.optional().describe('Present when approved, and only then.'),
   }),
 });

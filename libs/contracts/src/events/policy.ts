@@ -13,26 +13,28 @@ export const policyDecided = define({
   entity: 'call',
   once: true,
   description: 'The verdict on a proposal. No stored verdict, no execution.',
+  when: 'For each proposal, unless it was abandoned first.',
   data: z.strictObject({
     call: callRef,
     verdict,
-    /** Stable code, such as `rule`, `destructive-not-allowed`, `halted`. */
-    reason: z.string().min(1).max(128),
-    /** The rule that matched, as written, with its origin: `builtin: Mail.send`. */
-    rule: z.string().min(1).max(300),
-    /** Digest of all that the decision was made from. */
-    policyVersion: z.string().min(1).max(64),
+    reason: z.string().min(1).max(128).describe('Stable code, such as `rule`, `destructive-not-allowed`, `halted`.'),
+    rule: z
+      .string()
+      .min(1)
+      .max(300)
+      .describe('The rule that matched, as written, with its origin: `builtin: Mail.send`.'),
+    policyVersion: z.string().min(1).max(64).describe('Digest of all that the decision was made from.'),
     mode: policyMode,
-    /** In `log-only`, the verdict that `enforce` would have given. */
-    wouldBe: verdict.optional(),
+    wouldBe: verdict.optional().describe('In `log-only`, the verdict that `enforce` would have given.'),
     flags: z.array(z.string().max(64)).max(32),
-    /** Our own words to the model; never text of a stranger. */
-    reminder: z.string().max(500).optional(),
-    /** How long a held call may wait for a person, in seconds. */
-    expiresAfterSeconds: z.int().min(1).optional(),
-    /** What has to be met for a release, all of it; absent: one owner or admin. */
-    requirements: z.array(approvalRequirement).min(1).max(8).optional(),
-    /** Stream sequence of the proposal that was judged. */
-    proposalSeq: z.int().min(1),
+    reminder: z.string().max(500).optional().describe('Our own words to the model; never text of a stranger.'),
+    expiresAfterSeconds: z.int().min(1).optional().describe('How long a held call may wait for a person, in seconds.'),
+    requirements: z
+      .array(approvalRequirement)
+      .min(1)
+      .max(8)
+      .optional()
+      .describe('What has to be met for a release, all of it; absent: one owner or admin.'),
+    proposalSeq: z.int().min(1).describe('Stream sequence of the proposal that was judged.'),
   }),
 });

@@ -24,6 +24,7 @@ export const runQueued = define({
   entity: 'run',
   once: false,
   description: 'A run waits for its conversation. A task and an attempt have at most one run.',
+  when: "When a person's prompt or a task that is ready becomes a run, in the transaction that makes the run.",
   data: z.strictObject({ ...provenance.shape, attempt, prompt: sealed }),
 });
 
@@ -34,6 +35,7 @@ export const runStarted = define({
   entity: 'run',
   once: false,
   description: 'The run is the only running one of its conversation.',
+  when: 'When the run takes its conversation, before a model is asked anything.',
   data: z.strictObject({ ...provenance.shape, attempt, engine: z.string().min(1).max(128) }),
 });
 
@@ -44,6 +46,7 @@ export const runCompleted = define({
   entity: 'run',
   once: false,
   description: 'The run is over; the event is its receipt (seed 003).',
+  when: 'When the run has ended, however it ended: by itself, failed, cancelled, or lost with its engine.',
   data: z.strictObject({
     ...provenance.shape,
     attempt,
@@ -51,8 +54,9 @@ export const runCompleted = define({
     reason: z.string().max(128).optional(),
     steps: z.int().min(0),
     usage,
-    /** `amount` in US dollars as a decimal string; meaningless unless `known`. */
-    cost: z.strictObject({ amount: z.string(), known: z.boolean() }),
+    cost: z
+      .strictObject({ amount: z.string(), known: z.boolean() })
+      .describe('`amount` in US dollars as a decimal string; meaningless unless `known`.'),
     result: sealed.nullable(),
     durationMs: z.int().min(0),
   }),
@@ -65,5 +69,6 @@ export const runKeyDestroyed = define({
   entity: 'conversation',
   once: false,
   description: 'The data key of a conversation is gone: its content can never be opened again, its proofs stay valid.',
+  when: 'When content is erased, with the destruction of the data key.',
   data: z.strictObject({ conversationId: token, kid: z.string(), by: principal, reason: z.string().max(128) }),
 });

@@ -38,6 +38,7 @@ export const taskCreated = define({
   entity: 'task',
   once: false,
   description: 'Work for an agent. The id of a wake-up derives from its call.',
+  when: 'When a person or a service orders work, and when a held call has ended and its agent is to be told.',
   data: z.strictObject({ work: taskWork, createdBy: principal, dueAt: timestamp }),
 });
 
@@ -48,6 +49,7 @@ export const taskReady = define({
   entity: 'task',
   once: false,
   description: 'The task is offered to the engines until its lease lapses.',
+  when: 'When the task is due and nobody has it: once for each attempt, and again when an offer lapsed.',
   data: z.strictObject({ work: taskWork, attempt: z.int().min(1), leaseUntil: timestamp }),
 });
 
@@ -58,6 +60,7 @@ export const taskCompleted = define({
   entity: 'task',
   once: false,
   description: 'A run did what the task asked for.',
+  when: 'When the run of the task completed with `ok`.',
   data: z.strictObject({ attempt: z.int().min(1), runId: token }),
 });
 
@@ -68,6 +71,7 @@ export const taskRetried = define({
   entity: 'task',
   once: false,
   description: 'The task is open again: after a failed run, or because a person asked for it.',
+  when: 'When a run of the task failed or was interrupted and attempts are left, or when a person opens a dead task again.',
   data: z.strictObject({
     attempt: z.int().min(1),
     dueAt: timestamp,
@@ -83,6 +87,7 @@ export const taskDied = define({
   entity: 'task',
   once: false,
   description: 'Five attempts failed. A person decides what becomes of it.',
+  when: 'When the run of the last attempt failed.',
   data: z.strictObject({ attempts: z.int().min(1), reason: z.string().max(128) }),
 });
 
@@ -93,5 +98,6 @@ export const taskCancelled = define({
   entity: 'task',
   once: false,
   description: 'A person ended the task; its queued or running run is cancelled.',
+  when: 'When a person ends a task that is not finished.',
   data: z.strictObject({ by: principal, reason: z.string().max(128), runId: token.nullable() }),
 });

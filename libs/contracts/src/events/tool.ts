@@ -12,16 +12,17 @@ export const toolProposed = define({
   entity: 'call',
   once: true,
   description: 'An agent asks for a call. The argument bytes are frozen from here on.',
+  when: 'For each call that a model asks for and that could be read, before policy is asked. The engine waits until it is stored.',
   data: z.strictObject({
     call: callRef.extend({ schemaDigest: sha256Hex, digest: sha256Hex }),
-    /** Nonce (32 bytes), then the argument JSON byte for byte as the model emitted it. */
-    frozen: sealed,
+    frozen: sealed.describe('Nonce (32 bytes), then the argument JSON byte for byte as the model emitted it.'),
     argumentBytes: z.int().min(0),
     hint,
     scope: z.enum(['user', 'admin']),
     executionClass,
-    /** `builtin` tools are declared by us; everything else is a stranger's word. */
-    origin: z.enum(['builtin', 'foreign']),
+    origin: z
+      .enum(['builtin', 'foreign'])
+      .describe("`builtin` tools are declared by us; everything else is a stranger's word."),
     step: z.int().min(1),
     index: z.int().min(0),
   }),
@@ -34,6 +35,7 @@ export const toolAbandoned = define({
   entity: 'call',
   once: true,
   description: 'The engine gave the proposal up. It counts only if no verdict stands at a lower sequence.',
+  when: 'When no verdict came in time, or the run was cancelled or its engine lost before there was one.',
   data: z.strictObject({ call: callRef, reason: z.enum(['no-verdict', 'cancelled', 'engine-lost']) }),
 });
 
@@ -44,6 +46,7 @@ export const toolStarted = define({
   entity: 'call',
   once: false,
   description: 'The call is claimed. The effect begins only after this event is stored.',
+  when: 'When an engine has claimed the call, before the effect begins. Reads have none.',
   data: z.strictObject({ call: callRef, attempt: z.int().min(1), held: z.boolean() }),
 });
 
@@ -54,22 +57,25 @@ export const toolExecuted = define({
   entity: 'call',
   once: true,
   description: 'What the call came to. Nothing more happens to it.',
+  when: 'When the call has ended: carried out, failed, refused, or settled by a person. A call that is refused before it is proposed has this event alone.',
   data: z.strictObject({
     call: callRef,
     status: outcome,
-    /** True when a person released the call. */
-    held: z.boolean(),
-    /** Stable code of a refusal or error, such as `arguments.duplicate-key`. */
-    reason: z.string().max(128).optional(),
+    held: z.boolean().describe('True when a person released the call.'),
+    reason: z
+      .string()
+      .max(128)
+      .optional()
+      .describe('Stable code of a refusal or error, such as `arguments.duplicate-key`.'),
     result: sealed.nullable(),
-    /** Size and salted digest of the whole result when the box holds only its beginning. */
-    truncated: z.strictObject({ bytes: z.int().min(0), digest: sha256Hex }).optional(),
-    /** The raw arguments of a call that was refused before it was proposed. */
-    arguments: sealed.optional(),
+    truncated: z
+      .strictObject({ bytes: z.int().min(0), digest: sha256Hex })
+      .optional()
+      .describe('Size and salted digest of the whole result when the box holds only its beginning.'),
+    arguments: sealed.optional().describe('The raw arguments of a call that was refused before it was proposed.'),
     attempt: z.int().min(1).optional(),
     settledBy: principal.optional(),
-    /** The run was cancelled; an effect that had begun is reported all the same. */
-    cancelled: z.boolean(),
+    cancelled: z.boolean().describe('The run was cancelled; an effect that had begun is reported all the same.'),
     durationMs: z.int().min(0),
   }),
 });
@@ -81,6 +87,7 @@ export const toolInDoubt = define({
   entity: 'call',
   once: false,
   description: 'Nobody knows whether the call took effect. Only a person can settle it.',
+  when: 'When the tool answered `unknown`, or the lease and the time of the tool passed without an answer.',
   data: z.strictObject({
     call: callRef,
     attempt: z.int().min(1),

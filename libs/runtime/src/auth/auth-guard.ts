@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Identity } from '@holdpoint/contracts';
 import type { CanActivate, ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { Refusal } from '../refusal.js';
@@ -19,7 +20,7 @@ export class AuthGuard implements CanActivate {
     const services = this.#reflector.getAllAndOverride<string[]>(routeAccess.SERVICES_ONLY, route);
     if (services !== undefined && (who.kind !== 'service' || (services.length > 0 && !services.includes(who.id))))
       throw new Refusal('forbidden', 'auth.services-only', 'This route is for services of the system, not for you.');
-    admit(request, who);
+    admit(request, who, () => this.authenticator.identify(request.headers));
     return true;
   }
 }

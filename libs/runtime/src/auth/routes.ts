@@ -12,16 +12,31 @@ export const ServicesOnly = (...ids: string[]) => SetMetadata(SERVICES_ONLY, ids
 
 export const routeAccess = { IS_PUBLIC, SERVICES_ONLY };
 
+interface Admitted {
+  who: Identity;
+  again: () => Promise<Identity>;
+}
 // Keyed by the request, so that nothing a client sends can stand in for an identity.
-const identities = new WeakMap<object, Identity>();
+const admitted = new WeakMap<object, Admitted>();
 
-export const admit = (request: object, who: Identity): void => {
-  identities.set(request, who);
+/** @param again who the request's token proves by then */
+export const admit = (request: object, who: Identity, again: () => Promise<Identity>): void => {
+  admitted.set(request, { who, again });
 };
 
+function admission(context: ExecutionContext): Admitted {
+  const found = admitted.get(context.switchToHttp().getRequest<object>());
+  if (found === undefined) throw new Error('@Who() on a route without identity');
+  return found;
+}
+
 /** The identity that the request's token proved. */
-export const Who = createParamDecorator((_: unknown, context: ExecutionContext): Identity => {
-  const who = identities.get(context.switchToHttp().getRequest<object>());
-  if (who === undefined) throw new Error('@Who() on a route without identity');
-  return who;
-});
+export const Who = createParamDecorator((_: unknown, context: ExecutionContext): Identity => admission(context).who);
+
+/**
+ * Asks anew, each time it is called, whom the request's token proves: for answers that go on after the request was let in.
+ * Rejects with a Refusal once the token is no good.
+ */
+export const WhoNow = createParamDecorator(
+  (_: unknown, context: ExecutionContext): (() => Promise<Identity>) => admission(context).again,
+);

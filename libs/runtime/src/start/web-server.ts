@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import type { INestApplication } from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyInstance, FastifyReply, FastifyServerOptions, RouteOptions } from 'fastify';
@@ -52,12 +53,30 @@ export function webServer(): FastifyAdapter {
     });
   });
   traceRequests(fastify);
+  closeSilentConnections(fastify);
   const seen: RouteOptions[] = [];
   routes.set(fastify, seen);
   fastify.addHook('onRoute', (route) => {
     seen.push(route);
   });
   return adapter;
+}
+
+/** Closing also waits for a connection on which nobody has asked anything yet; clients open some ahead of need. */
+function closeSilentConnections(fastify: FastifyInstance): void {
+  const silent = new Set<Socket>();
+  let closing = false;
+  fastify.server.on('connection', (socket) => {
+    if (closing) socket.destroy();
+    silent.add(socket);
+    socket.once('close', () => silent.delete(socket));
+  });
+  fastify.server.on('request', (request) => silent.delete(request.socket));
+  fastify.addHook('preClose', (done) => {
+    closing = true;
+    for (const socket of silent) socket.destroy();
+    done();
+  });
 }
 
 function saidTwice(body: string): Refusal | null {

@@ -7,7 +7,7 @@ import {
   startRunRequest,
   token,
 } from '@holdpoint/contracts';
-import { DATABASE, Keyring, Refusal, requireRole, Who } from '@holdpoint/runtime';
+import { DATABASE, Keyring, Refusal, requireRole, type StreamReply, Who } from '@holdpoint/runtime';
 import { Body, Controller, Get, Headers, HttpCode, Inject, Param, Post, Res } from '@nestjs/common';
 import type { Kysely } from 'kysely';
 import { AGENTS } from '../agents.js';
@@ -19,7 +19,7 @@ import { StartRun } from '../run/start-run.js';
 import { principalOf, type RunRow, Runs } from '../store/runs.js';
 import type { Database } from '../store/schema.js';
 import { Turns } from '../store/turns.js';
-import { type Reply, sendEvents, wantsEvents } from './event-stream.js';
+import { sendEvents, wantsEvents } from './event-stream.js';
 import { runView } from './view.js';
 
 @Controller('v1')
@@ -42,7 +42,7 @@ export class RunsController {
     @Body({ schema: startRunRequest }) body: StartRunRequest,
     @Who() who: Identity,
     @Headers('accept') accept: string | undefined,
-    @Res() reply: Reply,
+    @Res() reply: StreamReply,
   ): Promise<void> {
     const agent = this.agents.get(agentName);
     requireRole(who, agent?.space);
@@ -68,7 +68,7 @@ export class RunsController {
     @Param('id', { schema: token }) id: string,
     @Who() who: Identity,
     @Headers('accept') accept: string | undefined,
-    @Res() reply: Reply,
+    @Res() reply: StreamReply,
   ): Promise<void> {
     await this.#answer(reply, accept, 200, await this.#find(id, who));
   }
@@ -117,7 +117,7 @@ export class RunsController {
     return run;
   }
 
-  async #answer(reply: Reply, accept: string | undefined, status: number, run: RunRow): Promise<void> {
+  async #answer(reply: StreamReply, accept: string | undefined, status: number, run: RunRow): Promise<void> {
     if (wantsEvents(accept)) sendEvents(reply, this.progress, run.run_id);
     else reply.status(status).send(await runView(run, this.keyring));
   }

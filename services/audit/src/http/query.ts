@@ -1,14 +1,13 @@
-import { auditStatus, name, timestamp, token } from '@holdpoint/contracts';
+import { auditStatus, eventTypes, name, timestamp, token } from '@holdpoint/contracts';
 import { z } from 'zod';
 import type { Page } from '../store/audit-log.js';
+
+const seq = z.string().regex(/^\d{1,15}$/);
 
 const page = {
   order: z.enum(['asc', 'desc']).default('asc'),
   /** `nextCursor` of the page before. */
-  cursor: z
-    .string()
-    .regex(/^\d{1,15}$/)
-    .optional(),
+  cursor: seq.optional(),
   limit: z.coerce.number().int().min(1).max(200).default(50),
 };
 
@@ -34,6 +33,32 @@ export const receiptsQuery = z.strictObject({
   ...page,
 });
 export type ReceiptsQuery = z.infer<typeof receiptsQuery>;
+
+const FAMILIES = new Set(eventTypes.map((type) => type.split('.')[0]));
+
+export const tailQuery = z.strictObject({
+  space: token.optional(),
+  /** An event type, or its first word: `tool.executed`, `tool`. */
+  type: z
+    .string()
+    .refine((type) => FAMILIES.has(type) || (eventTypes as string[]).includes(type), 'is no type of event')
+    .optional(),
+  call: token.optional(),
+  run: token.optional(),
+  /** Tells what stands behind this sequence; the header `Last-Event-ID` counts more. */
+  since: seq.optional(),
+});
+export type TailQuery = z.infer<typeof tailQuery>;
+
+/** The types that a query asks for; undefined for all. */
+export const typesOf = (type: string | undefined): string[] | undefined =>
+  type === undefined ? undefined : eventTypes.filter((t) => t === type || t.startsWith(`${type}.`));
+
+/** Where a tail goes on. What a client sends as its last id and is none of ours is left alone. */
+export const positionAfter = (query: TailQuery, lastEventId: string | undefined): number | undefined => {
+  const from = seq.safeParse(lastEventId).data ?? query.since;
+  return from === undefined ? undefined : Number(from);
+};
 
 const LONGEST_MS = { hour: 31 * 86_400_000, day: 731 * 86_400_000, all: Number.POSITIVE_INFINITY };
 

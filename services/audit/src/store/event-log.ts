@@ -22,6 +22,16 @@ export interface LoggedMessage {
   runId: string | null;
 }
 
+export interface TailFilter {
+  types?: readonly string[] | undefined;
+  callId?: string | undefined;
+  runId?: string | undefined;
+}
+
+/** No single look reads more: a filter that hardly anything matches costs many short looks, never one long one. */
+const SEQUENCES_A_LOOK = 10_000;
+const MESSAGES_A_LOOK = 50;
+
 type Db = Kysely<Database> | Transaction<Database>;
 
 export async function insertMessages(tx: Transaction<Database>, messages: LogMessage[]): Promise<void> {
@@ -89,6 +99,30 @@ export class EventLog {
       .where('stream_seq', '=', sql<number>`any(${seqs}::bigint[])`)
       .execute();
     return new Map(rows.map((row) => [row.stream_seq, toLogged(row)]));
+  }
+
+  /**
+   * The next events behind `seq` that the filter lets through, in stream order, and the sequence up to which that is all
+   * there are. Duplicates, and what could not be read, are left out.
+   */
+  async behind(seq: number, lastSeq: number, { types, callId, runId }: TailFilter, spaces: string[]) {
+    const end = Math.min(seq + SEQUENCES_A_LOOK, lastSeq);
+    if (end <= seq) return { messages: [], upTo: seq };
+    const rows = await this.db
+      .selectFrom('event_log')
+      .select(COLUMNS)
+      .where('stream_seq', '>', seq)
+      .where('stream_seq', '<=', end)
+      .where('space_id', '=', sql<string>`any(${spaces}::text[])`)
+      .where('duplicate', '=', false)
+      .$if(types !== undefined, (q) => q.where('type', '=', sql<string>`any(${types}::text[])`))
+      .$if(callId !== undefined, (q) => q.where('call_id', '=', callId as string))
+      .$if(runId !== undefined, (q) => q.where('run_id', '=', runId as string))
+      .orderBy('stream_seq')
+      .limit(MESSAGES_A_LOOK)
+      .execute();
+    const full = rows.length === MESSAGES_A_LOOK;
+    return { messages: rows.map(toLogged), upTo: full ? (rows.at(-1)?.stream_seq ?? end) : end };
   }
 
   /** A run's own events and every event of its calls: verdict, staging, votes, decision, execution, and the tasks they made. */
