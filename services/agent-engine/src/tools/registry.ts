@@ -43,6 +43,7 @@ export class ToolRegistry {
       if (tool.actions.length === 0) throw new Error(`tool ${tool.name} has no action`);
       if (new Set(tool.actions.map((a) => a.name)).size < tool.actions.length)
         throw new Error(`two actions of tool ${tool.name} share a name`);
+      for (const action of tool.actions) checkSecretFields(tool, action);
       this.#model.set(tool.name, {
         name: tool.name,
         description: modelDescription(tool),
@@ -109,6 +110,14 @@ export class ToolRegistry {
     if (found === undefined) throw new Error(`tool ${tool.name} is not registered`);
     return found;
   }
+}
+
+/** References are looked for in texts at the top of the arguments, and nowhere else. */
+function checkSecretFields({ name }: Tool, action: ToolAction): void {
+  const { properties } = actionSchema(action);
+  for (const field of (action.secretFields ?? []) as readonly string[])
+    if (field === 'action' || properties[field]?.['type'] !== 'string')
+      throw new Error(`${name}.${action.name} declares the secret field ${field}, which is no text of its own`);
 }
 
 /** A key of the sender's is repeated only if it is a plain word or an index. */
