@@ -11,6 +11,16 @@ import { forget, record } from './run-records.js';
 
 /** Compiled code of the dependencies, which are most of what a service loads: about halves its start. */
 const COMPILE_CACHE = join(REPOSITORY, 'node_modules', '.cache', 'node');
+/** Variables that hold keys and logins of models, mail servers, bots and file servers. */
+const ENGINE_ONLY = [
+  'OPENAI_API_KEY',
+  'ANTHROPIC_API_KEY',
+  'MAIL_SMTP_URL',
+  'MAIL_IMAP_URL',
+  'TELEGRAM_BOT_TOKEN',
+  'FTP_URL',
+  'ORDERS_TOKEN',
+];
 const FIRST_DELAY_MS = 200;
 const LONGEST_DELAY_MS = 2_000;
 /** One that was ready, has run for so long and then ends is not in a crash loop. */
@@ -23,6 +33,8 @@ export interface ChildOptions {
   /** The compiled program. */
   script: string;
   env: Record<string, string>;
+  /** Variables that it does not inherit. */
+  withheld?: readonly string[];
   say: (line: string) => void;
 }
 
@@ -35,13 +47,14 @@ async function spawnChild({
   home,
   script,
   env,
+  withheld = [],
 }: ChildOptions): Promise<{ child: ChildProcess; identity: ProcessIdentity; said: () => string }> {
   const path = join(home.logs, `${name}.log`);
   const log = openLog(path);
   const start = logEnd(path);
   const child = spawn(process.execPath, ['--enable-source-maps', script], {
     cwd: REPOSITORY,
-    env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...withoutSecrets(process.env), ...env },
+    env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...inherited(withheld), ...env },
     stdio: ['ignore', log, log, 'ipc'],
     detached: true,
   });
@@ -54,14 +67,10 @@ async function spawnChild({
   return { child, identity, said: () => `the end of ${path}:\n${logTail(path, start)}` };
 }
 
-/**
- * Keys of models, and logins of mail servers and bots, are for the engine alone, which is given them by name; the
- * administrator's database login is for nobody.
- */
-function withoutSecrets(env: NodeJS.ProcessEnv) {
-  const { OPENAI_API_KEY: _openai, ANTHROPIC_API_KEY: _anthropic, DATABASE_URL: _database, ...others } = env;
-  const { MAIL_SMTP_URL: _smtp, MAIL_IMAP_URL: _imap, TELEGRAM_BOT_TOKEN: _bot, ...rest } = others;
-  return rest;
+/** Keys and logins are for the engine alone, which is given them by name; the administrator's database login is for nobody. */
+function inherited(withheld: readonly string[]): NodeJS.ProcessEnv {
+  const not = new Set([...ENGINE_ONLY, 'DATABASE_URL', ...withheld]);
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !not.has(name)));
 }
 
 const hasEnded = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null;

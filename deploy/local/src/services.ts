@@ -7,6 +7,7 @@ import type { Home } from './home.js';
 import { SPACE_CREATORS } from './people.js';
 import type { Endpoint, Ports } from './ports.js';
 import { REPOSITORY } from './repository.js';
+import { secretVariables } from './secret-variables.js';
 import type { Secrets } from './secrets.js';
 import type { Settings } from './settings.js';
 
@@ -44,12 +45,12 @@ export function servicePrograms(settings: Settings, home: Home, secrets: Secrets
       ...given('MAIL_SMTP_URL', 'MAIL_FROM', 'MAIL_MAILDIR', 'FILERW_ROOT'),
       ...given('ORDERS_URL', 'ORDERS_TOKEN'),
       ...given('MAIL_IMAP_URL', 'MAIL_IMAP_MAILBOX', 'MAIL_SENT_MAILBOX'),
-      ...given('OPENAI_API_KEY', 'ANTHROPIC_API_KEY'),
+      ...given('OPENAI_API_KEY', 'ANTHROPIC_API_KEY', ...secretVariables(settings.config)),
       ...given('TELEGRAM_BOT_TOKEN', 'TELEGRAM_API_URL', 'TELEGRAM_CHATS', 'TELEGRAM_TIMEOUT_MS'),
     },
     policy: {
       HOLDPOINT_CONFIG: settings.config,
-      DECISIONS_DATABASE_URL: databaseUrl(`postgres://127.0.0.1:${ports.postgres}`, DATABASE_NAME, {
+      DECISIONS_DATABASE_URL: databaseUrl(server, databaseOf(settings) ?? DATABASE_NAME, {
         role: READERS['policy-reader'].role,
         password: secrets.database['policy-reader'],
       }),
