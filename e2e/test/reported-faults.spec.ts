@@ -16,7 +16,12 @@ const citingNames = (source: string): string[] =>
 const page = read('docs/reported-faults.md')
   .split('\n')
   .filter((line) => line.startsWith('| ') && reportsIn(line).length > 0)
-  .map((line) => line.slice(2, -2).split(' | '))
+  .map((line) =>
+    line
+      .slice(2, -2)
+      .split(' | ')
+      .map((cell) => cell.trim()),
+  )
   .map(([report = '', promise = '', last = '']) => ({
     report,
     promise,
