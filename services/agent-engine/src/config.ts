@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { languages } from './domain/words.js';
 import { modelConfig, modelName } from './models/settings.js';
 import { toolConfig } from './tools/catalogue.js';
+import { ftpContradiction } from './tools/ftp/index.js';
 
 /** The database that a URL names, for a first look; the tool itself also recognises Holdpoint's tables when it connects. */
 function databaseOf(url: string): string {
@@ -51,6 +52,8 @@ export const engineConfig = settings.superRefine((c, issues) => {
   for (const variable of ['DATABASE_TOOL_URL', 'DATABASE_TOOL_READ_URL'] as const)
     if (c[variable] !== undefined && databaseOf(c[variable]) === databaseOf(c.DATABASE_URL))
       issues.addIssue({ code: 'custom', path: [variable], message: "is Holdpoint's own database" });
+  const ftp = ftpContradiction(c);
+  if (ftp) issues.addIssue({ code: 'custom', path: [ftp.variable], message: ftp.message });
 });
 export type EngineConfig = z.infer<typeof engineConfig>;
 

@@ -1,20 +1,28 @@
 import { z } from 'zod';
 import { databaseConfig, databaseTool } from './database/index.js';
 import { fileRwConfig, fileRwTool } from './file-rw/index.js';
+import { ftpConfig, ftpTool } from './ftp/index.js';
 import { mailConfig, mailTool } from './mail/index.js';
 import { ordersConfig, ordersTool } from './orders/index.js';
 import type { Tool } from './tool.js';
 
 /** Settings of all tools: add a tool's own here, and the tool below. */
-export const toolConfig = z.object({ ...mailConfig, ...fileRwConfig, ...databaseConfig, ...ordersConfig });
+export const toolConfig = z.object({
+  ...mailConfig,
+  ...fileRwConfig,
+  ...databaseConfig,
+  ...ordersConfig,
+  ...ftpConfig,
+});
 
 export function builtinTools(config: z.infer<typeof toolConfig>): Tool[] {
-  const { DATABASE_TOOL_URL, ORDERS_URL } = config;
+  const { DATABASE_TOOL_URL, ORDERS_URL, FTP_URL } = config;
   return [
     mailTool(config),
     fileRwTool(config),
     ...(DATABASE_TOOL_URL === undefined ? [] : [databaseTool({ ...config, DATABASE_TOOL_URL })]),
     ...(ORDERS_URL === undefined ? [] : [ordersTool({ ...config, ORDERS_URL })]),
+    ...(FTP_URL === undefined ? [] : [ftpTool({ ...config, FTP_URL })]),
   ];
 }
 
@@ -22,6 +30,7 @@ export function builtinTools(config: z.infer<typeof toolConfig>): Tool[] {
 export const SETTING_OF: Readonly<Record<string, string>> = {
   Database: 'DATABASE_TOOL_URL',
   Orders: 'ORDERS_URL',
+  FTP: 'FTP_URL',
 };
 
 /** The actions of tools that rules may name before the tool is there: of those above, and of those in policy's own rules. */
@@ -29,5 +38,5 @@ export const UNCONFIGURED: Readonly<Record<string, readonly string[]>> = {
   Database: ['query', 'insert', 'upsert'],
   Orders: ['place', 'list_open'],
   Telegram: ['send_message'],
-  FTP: ['upload', 'delete'],
+  FTP: ['list', 'download', 'upload', 'delete'],
 };

@@ -16,6 +16,9 @@ const builtins = builtinTools({
   FILERW_TIMEOUT_MS: 30_000,
   DATABASE_TOOL_URL: 'postgres://127.0.0.1/target',
   DATABASE_TOOL_TIMEOUT_MS: 10_000,
+  FTP_URL: 'ftp://127.0.0.1/base',
+  FTP_ALLOW_PLAINTEXT: '0',
+  FTP_TIMEOUT_MS: 60_000,
 });
 
 const action = (name: string, schema: z.ZodType, more: Partial<ToolAction> = {}): ToolAction => ({
