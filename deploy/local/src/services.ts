@@ -34,6 +34,7 @@ export function servicePrograms(settings: Settings, home: Home, secrets: Secrets
       // A person's own settings come last: their mail server, maildir or folder in place of the demonstration's.
       ...given('MAIL_SMTP_URL', 'MAIL_FROM', 'MAIL_MAILDIR', 'FILERW_ROOT'),
       ...given('ORDERS_URL', 'ORDERS_TOKEN'),
+      ...given('FTP_URL', 'FTP_TLS', 'FTP_CA_FILE', 'FTP_ALLOW_PLAINTEXT', 'FTP_TIMEOUT_MS'),
       ...given('OPENAI_API_KEY', 'ANTHROPIC_API_KEY'),
     },
     policy: {

@@ -106,6 +106,7 @@ class Trial {
   private constructor(
     private readonly stack: Stack,
     private readonly home: string,
+    private readonly remotes: { stop(): Promise<void> }[],
   ) {
     const api = (service: keyof typeof stack.urls) =>
       new Api({ url: stack.urls[service], token: stack.people['ada'] ?? '' });
@@ -129,11 +130,17 @@ class Trial {
       join(home, 'holdpoint.yaml'),
       JSON.stringify({
         agents: {
-          prober: { space: 'acme', model: 'scripted', script: 'script.yaml', tools: ['Mail', 'FileRW', 'Database'] },
+          prober: {
+            space: 'acme',
+            model: 'scripted',
+            script: 'script.yaml',
+            tools: [...new Set(probes.map((p) => p.name.split('.')[0]))],
+          },
         },
         policy: { rules: [{ tool: 'FileRW', verdict: 'approve' }] },
       }),
     );
+    const remotes = await Promise.all(probes.flatMap((p) => (p.remote ? [p.remote()] : [])));
     const stack = await startStack({
       home: join(home, 'state'),
       ports: 'free',
@@ -152,9 +159,10 @@ class Trial {
         TASK_LEASE_MS: '3000',
         TASK_SCAN_MS: '200',
         TASK_RETRY_BASE_MS: '200',
+        ...Object.assign({}, ...remotes.map((r) => r.env)),
       },
     });
-    return new Trial(stack, home);
+    return new Trial(stack, home, remotes);
   }
 
   async play({ probe, point, death }: Incident): Promise<Counted> {
@@ -222,8 +230,9 @@ class Trial {
     return violations.length;
   }
 
-  stop(): Promise<void> {
-    return this.stack.stop();
+  async stop(): Promise<void> {
+    await this.stack.stop();
+    await Promise.all(this.remotes.map((r) => r.stop()));
   }
 
   /** One call of the probe, held. */

@@ -4,11 +4,14 @@ import { join } from 'node:path';
 import type { ExecutionClass } from '@holdpoint/contracts';
 import type { Stack } from '@holdpoint/local';
 import pg from 'pg';
+import { ftpProbes } from './ftp.js';
 
 /** An action under trial: how it is asked for, and how its remote end tells how often it took effect. */
 export interface Probe {
   name: string;
   executionClass: ExecutionClass;
+  /** A remote end that the system does not bring itself, started before it; `env` has its services use it. */
+  remote?(): Promise<{ env: Record<string, string>; stop(): Promise<void> }>;
   /** The argument text of the n-th call. */
   args(n: number): string;
   /** Makes what must stand there before the n-th call. */
@@ -85,6 +88,7 @@ export function makeProbes(): Probe[] {
         }),
       effects: (stack, { n }) => count(stack, 'SELECT FROM customers WHERE name = $1', `probe ${n}`),
     },
+    ...ftpProbes(),
   ];
 }
 
