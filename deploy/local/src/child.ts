@@ -41,7 +41,7 @@ async function spawnChild({
   const start = logEnd(path);
   const child = spawn(process.execPath, ['--enable-source-maps', script], {
     cwd: REPOSITORY,
-    env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...withoutModelKeys(process.env), ...env },
+    env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...withoutKeys(process.env), ...env },
     stdio: ['ignore', log, log, 'ipc'],
     detached: true,
   });
@@ -54,8 +54,9 @@ async function spawnChild({
   return { child, identity, said: () => `the end of ${path}:\n${logTail(path, start)}` };
 }
 
-/** A model's key is for the engine alone, which is given it by name. */
-function withoutModelKeys({ OPENAI_API_KEY: _openai, ANTHROPIC_API_KEY: _anthropic, ...rest }: NodeJS.ProcessEnv) {
+/** Keys of models and the login at the FTP server are for the engine alone, which is given them by name. */
+function withoutKeys(env: NodeJS.ProcessEnv) {
+  const { OPENAI_API_KEY: _openai, ANTHROPIC_API_KEY: _anthropic, FTP_URL: _ftp, ...rest } = env;
   return rest;
 }
 

@@ -42,7 +42,7 @@ export async function uploadFile(
     stored = false;
     return `Uploaded ${bytes.length} bytes.`;
   });
-  if (outcome.kind === 'did-not-happen' && stored) await tidy(server, temporary);
+  if (outcome.kind === 'did-not-happen' && stored) await tidy(server, temporary, ctx.signal);
   return outcome;
 }
 
@@ -56,9 +56,15 @@ async function* contentOf({ ftp }: Client, bytes: Buffer): AsyncGenerator<Buffer
 const temporaryPath = (folder: string, callId: string, attempt: number) =>
   `${folder === '/' ? '' : folder}/.holdpoint-${callId}.${attempt}.tmp`;
 
-/** On a connection of its own: the last one may be lost. What cannot be removed now stays; it does no harm. */
-async function tidy(server: FtpServer, temporary: string): Promise<void> {
-  await withSession(server, AbortSignal.timeout(TIDY_MS), (client) => client.send(`DELE ${temporary}`)).catch(() => {});
+/**
+ * On a connection of its own, as the last one may be lost. What cannot be removed now stays; it does no harm. Once the
+ * attempt's time is up nobody waits for it: the answer, which is certain, would come too late to count.
+ */
+async function tidy(server: FtpServer, temporary: string, signal: AbortSignal): Promise<void> {
+  const late = AbortSignal.timeout(TIDY_MS);
+  const until = signal.aborted ? late : AbortSignal.any([late, signal]);
+  const removed = withSession(server, until, (client) => client.send(`DELE ${temporary}`)).catch(() => {});
+  if (!signal.aborted) await removed;
 }
 
 /**
