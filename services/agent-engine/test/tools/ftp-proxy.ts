@@ -52,9 +52,8 @@ export async function ftpProxy(serverUrl: string) {
       trap = { verb, fate, seen: resolve };
       return promise;
     },
-    letGo: () => {
-      for (const pass of held.splice(0)) pass();
-    },
+    /** Passes on what has been kept back for longest. */
+    letGo: () => held.shift()?.(),
     stop: async () => {
       listener.close();
       for (const socket of sockets) socket.destroy();

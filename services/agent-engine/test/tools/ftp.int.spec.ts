@@ -305,19 +305,24 @@ describe('FTP.upload whose end nobody saw', () => {
     const late = call('upload', fields);
     await held;
     expect(await reconcile(fields, { attempt: 2 })).toEqual(lost);
-    expect(await call('upload', fields, { attempt: 2 })).toMatchObject({ kind: 'done' });
-    await put('f', 'written by somebody else');
+    const again = proxy.next('RNTO', 'hold');
+    const second = call('upload', fields, { attempt: 2 });
+    await again;
     proxy.letGo();
     expect(await late).toEqual(refused);
-    expect((await there('f')).toString()).toBe('written by somebody else');
+    expect((await there('f')).toString()).toBe('old');
+    proxy.letGo();
+    expect(await second).toMatchObject({ kind: 'done' });
+    expect((await there('f')).toString()).toBe('new');
     expect((await counted('RNTO', 'f')) - before).toBe(1);
   });
 
   it('what was stored cannot be removed: a doubt, as it could still take the place of the file', async () => {
+    const same = { path: 'f', content: 'old' };
     void proxy.next('RNTO', 'cut-before');
-    expect(await call('upload', fields)).toMatchObject({ kind: 'unknown' });
+    expect(await call('upload', same)).toMatchObject({ kind: 'unknown' });
     void proxy.next('DELE', { answer: '550 no' });
-    expect(await reconcile(fields, { attempt: 1 })).toMatchObject({ kind: 'unknown' });
+    expect(await reconcile(same, { attempt: 1 })).toMatchObject({ kind: 'unknown' });
   });
 
   it('the server is killed in the middle and comes back', async () => {
