@@ -6,7 +6,8 @@ import { type Stack, startStack } from '@holdpoint/local';
 import { z } from 'zod';
 import { Api, until } from '../api.js';
 import { holdpoint } from '../holdpoint.js';
-import { makeProbes, type Probe } from './probes.js';
+import type { Probe } from './probe.js';
+import { makeProbes } from './probes.js';
 import { random, shuffled } from './random.js';
 
 /** Where the engine stops: after what is named has happened, before the next thing can. */

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type FtpServer, startFtp } from '@holdpoint/testing';
-import type { Probe } from './probes.js';
+import type { Probe } from './probe.js';
 
 /** FTP at a real server, which both probes share; counted by what it says that it did, in its own log. */
 export function ftpProbes(): Probe[] {

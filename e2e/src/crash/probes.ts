@@ -1,24 +1,10 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ExecutionClass } from '@holdpoint/contracts';
 import type { Stack } from '@holdpoint/local';
 import pg from 'pg';
 import { ftpProbes } from './ftp.js';
-
-/** An action under trial: how it is asked for, and how its remote end tells how often it took effect. */
-export interface Probe {
-  name: string;
-  executionClass: ExecutionClass;
-  /** A remote end that the system does not bring itself, started before it; `env` has its services use it. */
-  remote?(): Promise<{ env: Record<string, string>; stop(): Promise<void> }>;
-  /** The argument text of the n-th call. */
-  args(n: number): string;
-  /** Makes what must stand there before the n-th call. */
-  prepare?(stack: Stack, n: number): Promise<void>;
-  /** Counted where the effect is, never in Holdpoint. */
-  effects(stack: Stack, call: { id: string; n: number }): Promise<number>;
-}
+import type { Probe } from './probe.js';
 
 /** Counts how often a name came or went in a folder: each rename into place and each removal is one. */
 class Moves {

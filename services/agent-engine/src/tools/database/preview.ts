@@ -107,7 +107,9 @@ function shown(table: string, changes: Change[], what: Rows & { key?: readonly s
   }
   const facts = changes.map(({ before, after }, i) => ({
     label: `row ${i + 1}, ${before ? (insert ? 'there already' : 'in place of another') : 'new'}`,
-    value: [...(before && !insert ? [`before: ${JSON.stringify(before)}`] : []), JSON.stringify(after)].join(' after: '),
+    value: [...(before && !insert ? [`before: ${JSON.stringify(before)}`] : []), JSON.stringify(after)].join(
+      ' after: ',
+    ),
   }));
   const left = what.rows.length - changes.length;
   const all = [{ label: 'table', value: table }, { label: 'rows', value: String(what.rows.length) }, ...facts];

@@ -23,7 +23,8 @@ export async function previewFile(root: string, path: string, after: Buffer | nu
     return found ? file(found.state, found.note) : file(null, missing);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') return file(null, after ? 'Folders of the path are not there; they would be made.' : missing);
+    if (code === 'ENOENT')
+      return file(null, after ? 'Folders of the path are not there; they would be made.' : missing);
     if (code === undefined && !(error instanceof Refused)) throw error;
     return file(null, `This would be refused: ${refusal(error)}`);
   }
