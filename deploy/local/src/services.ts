@@ -46,6 +46,7 @@ export function servicePrograms(settings: Settings, home: Home, secrets: Secrets
       ...given('ORDERS_URL', 'ORDERS_TOKEN'),
       ...given('MAIL_IMAP_URL', 'MAIL_IMAP_MAILBOX', 'MAIL_SENT_MAILBOX'),
       ...given('OPENAI_API_KEY', 'ANTHROPIC_API_KEY', ...secretVariables(settings.config)),
+      ...given('FTP_URL', 'FTP_TLS', 'FTP_CA_FILE', 'FTP_ALLOW_PLAINTEXT', 'FTP_TIMEOUT_MS'),
       ...given('TELEGRAM_BOT_TOKEN', 'TELEGRAM_API_URL', 'TELEGRAM_CHATS', 'TELEGRAM_TIMEOUT_MS'),
     },
     policy: {

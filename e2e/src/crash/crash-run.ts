@@ -172,6 +172,9 @@ class Trial {
         TASK_RETRY_BASE_MS: '200',
         ...Object.assign({}, ...remotes.map((r) => r.env)),
       },
+    }).catch(async (error: unknown) => {
+      await Promise.all(remotes.map((r) => r.stop()));
+      throw error;
     });
     return new Trial(stack, home, remotes);
   }

@@ -3,6 +3,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Stack } from '@holdpoint/local';
 import pg from 'pg';
+import { ftpProbes } from './ftp.js';
 import { mailFiled } from './mail-filed.js';
 import type { Probe } from './probe.js';
 import { telegramProbe } from './telegram.js';
@@ -77,6 +78,7 @@ export function makeProbes(): Probe[] {
     },
     mailFiled(),
     telegramProbe(),
+    ...ftpProbes(),
   ];
 }
 

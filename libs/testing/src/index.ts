@@ -2,6 +2,7 @@ export { startBus, type TestBus, type TestBusOptions } from './bus.js';
 export { type DatabaseRole, type TestDatabase, testDatabase } from './database.js';
 export { type Dovecot, startDovecot } from './dovecot.js';
 export { eventually } from './eventually.js';
+export { type FtpOptions, type FtpServer, startFtp } from './ftp.js';
 export { type TestIssuer, type TestIssuerOptions, testIssuer } from './issuer.js';
 export { setUpTestRun } from './setup.js';
 export {

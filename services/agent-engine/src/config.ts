@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { languages } from './domain/words.js';
 import { modelConfig, modelName } from './models/settings.js';
 import { toolConfig } from './tools/catalogue.js';
+import { ftpContradiction } from './tools/ftp/index.js';
 import { wrongTogether } from './tools/mail/settings.js';
 
 /** The database that a URL names, for a first look; the tool itself also recognises Holdpoint's tables when it connects. */
@@ -53,6 +54,8 @@ export const engineConfig = settings.superRefine((c, issues) => {
     if (c[variable] !== undefined && databaseOf(c[variable]) === databaseOf(c.DATABASE_URL))
       issues.addIssue({ code: 'custom', path: [variable], message: "is Holdpoint's own database" });
   for (const [variable, message] of wrongTogether(c)) issues.addIssue({ code: 'custom', path: [variable], message });
+  const ftp = ftpContradiction(c);
+  if (ftp) issues.addIssue({ code: 'custom', path: [ftp.variable], message: ftp.message });
 });
 export type EngineConfig = z.infer<typeof engineConfig>;
 

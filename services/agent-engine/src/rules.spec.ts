@@ -94,8 +94,10 @@ describe('rules of the operator', () => {
   });
 
   it('a tool that is not configured has the actions that it would have', () => {
-    const tools = builtinTools(toolConfig.parse({ ...settings, DATABASE_TOOL_URL: 'postgres://127.0.0.1:1/shop' }));
-    expect(tools.find((t) => t.name === 'Database')?.actions.map((a) => a.name)).toEqual(UNCONFIGURED['Database']);
+    const more = { DATABASE_TOOL_URL: 'postgres://127.0.0.1:1/shop', FTP_URL: 'ftp://127.0.0.1:1' };
+    const tools = builtinTools(toolConfig.parse({ ...settings, ...more }));
+    for (const name of ['Database', 'FTP'])
+      expect(tools.find((t) => t.name === name)?.actions.map((a) => a.name)).toEqual(UNCONFIGURED[name]);
   });
 
   it('a file that is no YAML is refused in one line', () => {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { telegramConfig } from '../telegram/settings.js';
 import { databaseConfig, databaseTool } from './database/index.js';
 import { fileRwConfig, fileRwTool } from './file-rw/index.js';
+import { ftpConfig, ftpTool } from './ftp/index.js';
 import { mailTool } from './mail/index.js';
 import { mailConfig } from './mail/settings.js';
 import { ordersConfig, ordersTool } from './orders/index.js';
@@ -15,16 +16,18 @@ export const toolConfig = z.object({
   ...databaseConfig,
   ...ordersConfig,
   ...telegramConfig,
+  ...ftpConfig,
 });
 
 export function builtinTools(config: z.infer<typeof toolConfig>): Tool[] {
-  const { DATABASE_TOOL_URL, ORDERS_URL, TELEGRAM_BOT_TOKEN } = config;
+  const { DATABASE_TOOL_URL, ORDERS_URL, TELEGRAM_BOT_TOKEN, FTP_URL } = config;
   return [
     mailTool(config),
     fileRwTool(config),
     ...(DATABASE_TOOL_URL === undefined ? [] : [databaseTool({ ...config, DATABASE_TOOL_URL })]),
     ...(ORDERS_URL === undefined ? [] : [ordersTool({ ...config, ORDERS_URL })]),
     ...(TELEGRAM_BOT_TOKEN === undefined ? [] : [telegramTool({ ...config, TELEGRAM_BOT_TOKEN })]),
+    ...(FTP_URL === undefined ? [] : [ftpTool({ ...config, FTP_URL })]),
   ];
 }
 
@@ -33,6 +36,7 @@ export const SETTING_OF: Readonly<Record<string, string>> = {
   Database: 'DATABASE_TOOL_URL',
   Orders: 'ORDERS_URL',
   Telegram: 'TELEGRAM_BOT_TOKEN',
+  FTP: 'FTP_URL',
 };
 
 /** The actions of tools that rules may name before the tool is there: of those above, and of those in policy's own rules. */
@@ -40,5 +44,5 @@ export const UNCONFIGURED: Readonly<Record<string, readonly string[]>> = {
   Database: ['query', 'insert', 'upsert'],
   Orders: ['place', 'list_open'],
   Telegram: ['send_message'],
-  FTP: ['upload', 'delete'],
+  FTP: ['list', 'download', 'upload', 'delete'],
 };

@@ -108,6 +108,56 @@ const everything = async () => {
   return JSON.stringify([contents, (await target.query('SELECT last_value, is_called FROM counter')).rows]);
 };
 
+describe('Database previews', () => {
+  const preview = (json: string, tool: Tool = toolAt(url)) => {
+    const resolved = new ToolRegistry([tool]).resolve(tool, parseArguments(json));
+    if (!resolved.ok || !resolved.action.preview) throw new Error('no preview');
+    const ctx = { callId: 'call', spaceId: 'acme', signal: AbortSignal.timeout(10_000) };
+    return resolved.action.preview(resolved.args, ctx);
+  };
+
+  it('show a row as it is and as it would be, as the database spells it, and change nothing', async () => {
+    await target.query("INSERT INTO amounts (id, price, big, doc) VALUES (1, 1380.10, 9007199254740993, '{}')");
+    const before = await everything();
+    const set = '"rows":[{"id":1,"price":"7.5","big":9007199254740995}]';
+    const old = { id: '1', exact: null, price: '1380.10', free: null, big: '9007199254740993', ratio: null, doc: '{}' };
+    expect(await preview(`{"action":"upsert","table":"amounts","key":["id"],${set}}`)).toEqual({
+      kind: 'row',
+      table: 'public.amounts',
+      before: old,
+      after: { ...old, price: '7.50', big: '9007199254740995' },
+    });
+    expect(await preview(`{"action":"insert","table":"amounts",${set}}`)).toMatchObject({
+      before: old,
+      note: expect.stringContaining('would be refused'),
+    });
+    expect(
+      await preview('{"action":"insert","table":"customers","rows":[{"name":"Ann","active":true,"born":"1999-1-2"}]}'),
+    ).toMatchObject({ kind: 'row', before: null, after: { name: 'Ann', active: 'true', born: '1999-01-02' } });
+    const several = '[{"id":1,"price":"1.00"},{"id":2,"price":null}]';
+    expect(await preview(`{"action":"upsert","table":"amounts","key":["id"],"rows":${several}}`)).toMatchObject({
+      kind: 'facts',
+      facts: [
+        { label: 'table', value: 'public.amounts' },
+        { label: 'rows', value: '2' },
+        { label: 'row 1, in place of another', value: expect.stringContaining('"price":"1.00"') },
+        { label: 'row 2, new', value: '{"id":"2","price":null}' },
+      ],
+    });
+    expect(await everything()).toBe(before);
+  });
+
+  it('say what would be refused, and names stay names', async () => {
+    for (const json of [
+      '{"action":"insert","table":"none","rows":[{"a":1}]}',
+      '{"action":"insert","table":"customers","rows":[{"born":"never"}]}',
+      '{"action":"upsert","table":"customers","key":["x\\"; DROP TABLE customers; --"],"rows":[{"name":"a","x\\"; DROP TABLE customers; --":1}]}',
+    ])
+      expect(await preview(json)).toMatchObject({ kind: 'facts', note: expect.stringContaining('refused') });
+    expect(await countOf('customers')).toBe(0);
+  });
+});
+
 describe('Database.query', () => {
   it('answers with every digit', async () => {
     await target.query(

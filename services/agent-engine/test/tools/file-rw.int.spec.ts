@@ -420,3 +420,56 @@ onLinux('FileRW in a race with another process', () => {
     expect(await readFile(join(outside, 'note'), 'utf8')).toBe('SECRET');
   }, 60_000);
 });
+
+describe('FileRW previews', () => {
+  const preview = (action: string, fields: object) => {
+    const resolved = registry.resolve(tool, { action, ...fields });
+    if (!resolved.ok || !resolved.action.preview) throw new Error('no preview');
+    const ctx = { callId: '01jcall', spaceId: 'acme', signal: AbortSignal.timeout(5_000) };
+    return resolved.action.preview(resolved.args, ctx);
+  };
+
+  it('show a file as it is and as it would be, and touch nothing', async () => {
+    await writeFile(join(root, 'f'), 'ü'.repeat(5_000));
+    expect(await preview('write', { path: 'f', content: 'new' })).toEqual({
+      kind: 'file',
+      path: 'f',
+      before: { bytes: 10_000, text: 'ü'.repeat(4_096), cut: true },
+      after: { bytes: 3, text: 'new', cut: false },
+    });
+    expect(await preview('write', { path: 'a/b', content: '' })).toMatchObject({
+      before: null,
+      after: { bytes: 0, text: '' },
+      note: expect.stringContaining('would be made'),
+    });
+    expect(await preview('delete', { path: 'f' })).toMatchObject({ before: { bytes: 10_000 }, after: null });
+    expect(await preview('delete', { path: 'none' })).toMatchObject({ before: null, note: expect.any(String) });
+    expect(await readdir(root)).toEqual(['f']);
+  });
+
+  it('show nothing of what is outside', async () => {
+    await writeFile(join(outside, 'secret'), 'secret');
+    await symlink(join(outside, 'secret'), join(root, 'link'));
+    await symlink(outside, join(root, 'folder'));
+    await link(join(outside, 'secret'), join(root, 'second'));
+    for (const path of ['link', 'folder/secret', 'second', 'folder'])
+      for (const action of ['write', 'delete'])
+        expect(
+          JSON.stringify(await preview(action, { path, ...(action === 'write' ? { content: 'x' } : {}) })),
+        ).not.toContain('"secret"');
+    expect(await preview('delete', { path: 'second' })).toMatchObject({ before: { bytes: 6, text: null } });
+  });
+
+  it('count what a folder holds', async () => {
+    await mkdir(join(root, 'a', 'b'), { recursive: true });
+    await writeFile(join(root, 'a', 'b', 'f'), '');
+    await symlink(outside, join(root, 'a', 'l'));
+    const facts = { folder: 'a', files: '1', folders: '1', links: '1' };
+    expect(await preview('purge_folder', { path: 'a' })).toMatchObject({
+      kind: 'facts',
+      facts: Object.entries(facts).map(([label, value]) => ({ label, value })),
+    });
+    expect(await preview('purge_folder', { path: 'none' })).toMatchObject({ note: expect.stringContaining('refused') });
+    expect(await readdir(join(root, 'a', 'b'))).toEqual(['f']);
+  });
+});

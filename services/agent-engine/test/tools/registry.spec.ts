@@ -19,6 +19,9 @@ const builtins = builtinTools({
   TELEGRAM_BOT_TOKEN: `1:${'a'.repeat(20)}`,
   TELEGRAM_API_URL: 'https://api.example.test',
   TELEGRAM_TIMEOUT_MS: 30_000,
+  FTP_URL: 'ftp://127.0.0.1/base',
+  FTP_ALLOW_PLAINTEXT: '0',
+  FTP_TIMEOUT_MS: 60_000,
 });
 
 const action = (name: string, schema: z.ZodType, more: Partial<ToolAction> = {}): ToolAction => ({

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { exactInteger } from '../exact-integer.js';
 import { defineAction, didNotHappen, done, type Tool } from '../tool.js';
+import { previewRows } from './preview.js';
 import { DEFAULT_ROWS, MAX_ROWS, query } from './query.js';
 import { refusal } from './refused.js';
 import { value } from './value.js';
@@ -86,6 +87,8 @@ export function databaseTool(config: DatabaseConfig & { DATABASE_TOOL_URL: strin
         schema: insertSchema,
         timeoutMs,
         run: ({ schema = 'public', table, rows }, ctx) => insert(target, { schema, table, rows }, ctx),
+        preview: ({ schema = 'public', table, rows }, { signal }) =>
+          previewRows(target, { schema, table, rows }, signal),
       }),
       defineAction({
         name: 'upsert',
@@ -97,6 +100,8 @@ export function databaseTool(config: DatabaseConfig & { DATABASE_TOOL_URL: strin
         schema: upsertSchema,
         timeoutMs,
         run: ({ schema = 'public', table, rows, key }, ctx) => upsert(target, { schema, table, rows, key }, ctx),
+        preview: ({ schema = 'public', table, rows, key }, { signal }) =>
+          previewRows(target, { schema, table, rows, key }, signal),
       }),
     ],
   };

@@ -8,6 +8,8 @@ interface Column {
   /** `pg_type.typcategory`: B boolean, N numeric. */
   category: string;
   type: string;
+  /** The column's type as SQL writes it; of texts without their length, as a cast would cut them to it. */
+  spelled: string;
   /** Digits after the point that a numeric keeps; null when it keeps all. */
   scale: number | null;
 }
@@ -30,6 +32,7 @@ export async function relation(client: pg.Client, schema: string, table: string)
   if (schema === LEDGER_SCHEMA || schema === 'information_schema' || schema.startsWith('pg_')) throw missing;
   const columns = await client.query<Column & { oid: string }>(
     `SELECT c.oid::text AS oid, a.attname::text AS name, t.typcategory AS category, coalesce(b.typname, t.typname)::text AS type,
+            pg_catalog.format_type(a.atttypid, CASE WHEN t.typcategory <> 'S' THEN a.atttypmod END) AS spelled,
             CASE WHEN coalesce(b.typname, t.typname) = 'numeric' AND m.typmod >= 4
                  THEN ((((m.typmod - 4) & 2047) # 1024) - 1024) END AS scale
        FROM pg_catalog.pg_class c

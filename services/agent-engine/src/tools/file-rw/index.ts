@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { exactInteger } from '../exact-integer.js';
 import { defineAction, didNotHappen, done, type Tool, type ToolOutcome } from '../tool.js';
 import { relativePath } from './path.js';
+import { previewFile, previewPurge } from './preview.js';
 import { MAX_PURGED, purgeFolder } from './purge.js';
 import { listFolder, MAX_LISTED, MAX_READ, readFile } from './read.js';
 import { refusal } from './refused.js';
@@ -85,6 +86,7 @@ export function fileRwTool(config: FileRwConfig): Tool {
         timeoutMs: config.FILERW_TIMEOUT_MS,
         run: ({ path, content }, ctx) => writeFile(root, path, content, ctx),
         reconcile: ({ path, content }, ctx) => reconcileWrite(root, path, content, ctx),
+        preview: ({ path, content }) => previewFile(root, path, Buffer.from(content, 'utf8')),
       }),
       defineAction({
         name: 'delete',
@@ -95,6 +97,7 @@ export function fileRwTool(config: FileRwConfig): Tool {
         schema: remove,
         timeoutMs: config.FILERW_TIMEOUT_MS,
         run: ({ path }, ctx) => deleteFile(root, path, ctx),
+        preview: ({ path }) => previewFile(root, path, null),
       }),
       defineAction({
         name: 'purge_folder',
@@ -105,6 +108,7 @@ export function fileRwTool(config: FileRwConfig): Tool {
         schema: purge,
         timeoutMs: config.FILERW_TIMEOUT_MS,
         run: ({ path }, ctx) => purgeFolder(root, path, ctx),
+        preview: ({ path }, { signal }) => previewPurge(root, path, signal),
       }),
     ],
   };

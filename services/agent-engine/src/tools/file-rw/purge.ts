@@ -1,7 +1,8 @@
 import { lstat, opendir, rmdir, unlink } from 'node:fs/promises';
 import type { ToolContext, ToolOutcome } from '../tool.js';
 import { begin, change, type Effect } from './change.js';
-import type { Folder } from './folder.js';
+import { type Folder, inFolder } from './folder.js';
+import { namesOf } from './path.js';
 import { Refused } from './refused.js';
 
 export const MAX_PURGED = 10_000;
@@ -15,7 +16,7 @@ const MAX_DEPTH = 64;
  */
 export async function purgeFolder(root: string, path: string, ctx: ToolContext): Promise<ToolOutcome> {
   return change(root, path, ctx, { make: false }, async (parent, name, effect) => {
-    const counted = { entries: 0 };
+    const counted = { entries: 0, files: 0, folders: 0, links: 0 };
     await inside(parent, name, (folder) => count(folder, counted, ctx.signal, 1));
     await begin(parent, ctx);
     const gone = { files: 0, folders: 0, links: 0 };
@@ -23,6 +24,17 @@ export async function purgeFolder(root: string, path: string, ctx: ToolContext):
     await parent.unmoved();
     await effect(() => rmdir(parent.at(name)));
     return `Deleted the folder and in it ${gone.files} files, ${gone.folders} folders and ${gone.links} links.`;
+  });
+}
+
+/** What `purgeFolder` would delete now. @throws Refused where it would refuse */
+export async function countInside(root: string, path: string, signal: AbortSignal): Promise<Counted> {
+  const names = namesOf(path);
+  const name = names.pop() as string;
+  return inFolder(root, names, { make: false }, async (parent) => {
+    const counted = { entries: 0, files: 0, folders: 0, links: 0 };
+    await inside(parent, name, (folder) => count(folder, counted, signal, 1));
+    return counted;
   });
 }
 
@@ -35,12 +47,20 @@ async function inside(parent: Folder, name: string, use: (folder: Folder) => Pro
   }
 }
 
-async function count(folder: Folder, counted: { entries: number }, signal: AbortSignal, depth: number): Promise<void> {
+interface Counted {
+  entries: number;
+  files: number;
+  folders: number;
+  links: number;
+}
+
+async function count(folder: Folder, counted: Counted, signal: AbortSignal, depth: number): Promise<void> {
   const folders: string[] = [];
   for await (const entry of await opendir(folder.at('.'))) {
     signal.throwIfAborted();
     if (++counted.entries > MAX_PURGED)
       throw new Refused(`The folder holds more than ${MAX_PURGED} entries. Purge folders within it first.`);
+    counted[entry.isDirectory() ? 'folders' : entry.isSymbolicLink() ? 'links' : 'files']++;
     if (entry.isDirectory()) folders.push(entry.name);
   }
   if (folders.length > 0 && depth === MAX_DEPTH)
