@@ -102,7 +102,8 @@ export async function supervise(settings: Settings, say: (line: string) => void,
     const traces = settings.traces ? [new Child(own('traces', 'traces', { port: ports.traces }))] : [];
     others.push(...traces);
 
-    const superuserUrl = settings.databaseUrl ?? `postgres://postgres:${secrets.superuser}@127.0.0.1:${ports.postgres}/postgres`;
+    const superuserUrl =
+      settings.databaseUrl ?? `postgres://postgres:${secrets.superuser}@127.0.0.1:${ports.postgres}/postgres`;
     const tools = settings.databaseUrl !== undefined && process.env['DATABASE_TOOL_URL'] ? {} : { demo: secrets.demo };
     const roles = { superuserUrl, database, passwords: secrets.database, ...tools };
     const migrated = Promise.resolve(postgres?.ready).then(() => runOnce(own('migrate', 'migrate', roles), signal));

@@ -5,7 +5,7 @@ import { isFollowed, Ledger } from './ledger.js';
 import { readMessage } from './read-message.js';
 import type { CheckReport, OpenEntity, StreamMessage } from './report.js';
 import { acceptRunEvent } from './run-grammar.js';
-import { acceptSpaceEvent } from './space-grammar.js';
+import { acceptPolicyChange, acceptSpaceEvent } from './space-grammar.js';
 import { acceptTaskEvent, stateOf } from './task-grammar.js';
 
 export interface CheckOptions {
@@ -69,6 +69,10 @@ export class StreamCheck {
       case 'task.died':
       case 'task.cancelled':
         return acceptTaskEvent(ledger, event, m.seq);
+      case 'tool.announced':
+        return;
+      case 'policy.changed':
+        return acceptPolicyChange(ledger, event, m.seq);
       case 'policy.space-created':
       case 'policy.member-changed':
         return acceptSpaceEvent(ledger, event, m.seq);

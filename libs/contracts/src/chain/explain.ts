@@ -49,6 +49,22 @@ export function explain(e: HoldpointEvent): string {
       const now = role === null ? 'is no longer a member' : `is ${role}`;
       return `${quoted(userId)} (${quoted(displayName)}) ${now}, by ${who(changedBy)}`;
     }
+    case 'policy.changed': {
+      const { what, revision, by, added, removed, halt } = e.data;
+      if (halt) {
+        const whom = halt.agent === null ? halt.scope : `${halt.scope} ${quoted(halt.agent)}`;
+        return `${halt.lifted ? 'a halt is lifted' : 'a halt is set'} (${whom}) by ${who(by)}, revision ${revision}`;
+      }
+      const more = (verb: string, names: string[]) =>
+        names.length === 0 ? '' : `; ${verb} ${names.map(quoted).join(', ')}`;
+      return `the ${what} of the space change by ${who(by)}, revision ${revision}${more('added', added)}${more('removed', removed)}`;
+    }
+    case 'tool.announced': {
+      const { tool, server, agents, actions, withdrawn } = e.data;
+      return withdrawn
+        ? `no agent of the space has ${quoted(tool)} of ${quoted(server)} any more`
+        : `${count(agents.length, 'agent')} of the space have ${quoted(tool)} of ${quoted(server)} with ${count(actions.length, 'action')}`;
+    }
     case 'call.staged': {
       const { number, rule, expiresAt, flags } = e.data;
       return `held for a person as ${e.spaceid}#${number} by ${quoted(rule)} until ${expiresAt}${flagged(flags)}`;

@@ -78,6 +78,8 @@ export class Ledger {
   readonly tasks = new Map<string, Task | Past>();
   /** The members of each space whose beginning is in the stream. */
   readonly spaces = new Map<string, Map<string, Role> | 'cut'>();
+  /** The last revision of each space's policy. */
+  readonly policyRevisions = new Map<string, number>();
   /** The run of each conversation that started last and has not ended. */
   readonly busy = new Map<string, string>();
   /** Numbers for people that have been given out, `acme#42`. */

@@ -30,3 +30,14 @@ test.each([
 ])('%s', (_, events, codes) => {
   expect(checkStream(stored(events)).violations.map((v) => v.code)).toEqual(codes);
 });
+
+const changed = (revision: number) =>
+  make('policy.changed', SPACE, { what: 'rules', revision, by: person('ada'), added: [], removed: [] });
+
+test.each([
+  ['revisions one by one', [changed(1), changed(2)], []],
+  ['a revision left out', [changed(1), changed(3)], ['space.revision']],
+  ['a revision told twice', [changed(1), changed(1)], ['space.revision']],
+])('%s', (_, events, codes) => {
+  expect(checkStream(stored(events)).violations.map((v) => v.code)).toEqual(codes);
+});

@@ -36,3 +36,12 @@ export function acceptSpaceEvent(
   else members.set(userId, role);
   if (![...members.values()].includes('owner')) found('space.no-owner', 'the last owner is gone');
 }
+
+/** Revisions of a space's policy are told one by one and in order: a gap is a change that nobody was told of. */
+export function acceptPolicyChange(ledger: Ledger, e: HoldpointEvent<'policy.changed'>, seq: number): void {
+  const { revision } = e.data;
+  const before = ledger.policyRevisions.get(e.subject) ?? (ledger.beheaded ? revision - 1 : 0);
+  if (revision !== before + 1)
+    ledger.found('space.revision', seq, `space/${e.subject}`, `policy revision ${revision} after ${before}`);
+  ledger.policyRevisions.set(e.subject, revision);
+}

@@ -3,15 +3,16 @@ import { approvalDecided, approvalVoted, callStaged } from './approval.js';
 import { type Envelope, type EventDefinition, envelope, schemaUri } from './define.js';
 import { policyDecided } from './policy.js';
 import { runCompleted, runKeyDestroyed, runQueued, runStarted } from './run.js';
-import { policyMemberChanged, policySpaceCreated } from './space.js';
+import { policyChanged, policyMemberChanged, policySpaceCreated } from './space.js';
 import { taskCancelled, taskCompleted, taskCreated, taskDied, taskReady, taskRetried } from './task.js';
-import { toolAbandoned, toolExecuted, toolInDoubt, toolProposed, toolStarted } from './tool.js';
+import { toolAbandoned, toolAnnounced, toolExecuted, toolInDoubt, toolProposed, toolStarted } from './tool.js';
 
 const definitions = [
   runQueued,
   runStarted,
   runCompleted,
   runKeyDestroyed,
+  toolAnnounced,
   toolProposed,
   toolAbandoned,
   toolStarted,
@@ -20,6 +21,7 @@ const definitions = [
   policyDecided,
   policySpaceCreated,
   policyMemberChanged,
+  policyChanged,
   callStaged,
   approvalVoted,
   approvalDecided,

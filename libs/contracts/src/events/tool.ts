@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { callRef, executionClass, hint, outcome } from '../call.js';
-import { sha256Hex } from '../ids.js';
+import { name, sha256Hex } from '../ids.js';
 import { principal } from '../principal.js';
 import { sealed } from '../sealed.js';
 import { define } from './define.js';
@@ -94,5 +94,39 @@ export const toolInDoubt = define({
     held: z.boolean(),
     reason: z.enum(['tool-answered-unknown', 'lease-lapsed']),
     note: sealed.nullable(),
+  }),
+});
+
+export const toolAnnounced = define({
+  type: 'tool.announced',
+  version: 1,
+  publisher: 'agent-engine',
+  entity: 'tool',
+  once: false,
+  description: 'A tool that agents of the space have, as its declaration stands now.',
+  when: 'At the start of an engine, for each tool whose declaration, or whose agents, are not those announced last.',
+  data: z.strictObject({
+    server: name,
+    tool: name,
+    origin: z.enum(['builtin', 'foreign']),
+    description: z.string().max(2000),
+    /** For people who decide about opt-ins: what a destructive action of it destroys. */
+    affectedData: z.string().max(300).nullable(),
+    schemaDigest: sha256Hex,
+    agents: z.array(name).max(500),
+    actions: z
+      .array(
+        z.strictObject({
+          /** Null: the tool itself, which declares no actions. */
+          name: name.nullable(),
+          description: z.string().max(1000),
+          hint,
+          scope: z.enum(['user', 'admin']),
+          executionClass,
+        }),
+      )
+      .max(200),
+    /** No agent of the space has it any more. */
+    withdrawn: z.boolean(),
   }),
 });
