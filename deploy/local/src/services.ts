@@ -22,7 +22,8 @@ export interface ServiceProgram {
 export function databaseOf({ databaseUrl }: Settings): string | undefined {
   if (databaseUrl === undefined) return undefined;
   const name = decodeURIComponent(new URL(databaseUrl).pathname.slice(1));
-  if (name === '') throw new Error('DATABASE_URL names no database: write it behind the host, as in postgres://me@host/holdpoint');
+  if (name === '')
+    throw new Error('DATABASE_URL names no database: write it behind the host, as in postgres://me@host/holdpoint');
   return name;
 }
 

@@ -30,7 +30,10 @@ const variables = z.object({
     .max(600_000)
     .default(10_000)
     .describe('a number of milliseconds from 500 to 600000'),
-  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional().describe('a postgres:// URL that names a database'),
+  DATABASE_URL: z
+    .url({ protocol: /^postgres(ql)?$/ })
+    .optional()
+    .describe('a postgres:// URL that names a database'),
   NATS_SERVER: z.string().default('nats-server').describe('the path of a nats-server'),
   XDG_STATE_HOME: z.string().optional().describe('the path of a folder'),
 });

@@ -85,7 +85,8 @@ export async function supervise(settings: Settings, say: (line: string) => void,
     const smtp = new Child(own('smtp', 'smtp', { port: ports.smtp, outbox: home.outbox }));
     others.push(smtp);
 
-    const superuserUrl = settings.databaseUrl ?? `postgres://postgres:${secrets.superuser}@127.0.0.1:${ports.postgres}/postgres`;
+    const superuserUrl =
+      settings.databaseUrl ?? `postgres://postgres:${secrets.superuser}@127.0.0.1:${ports.postgres}/postgres`;
     const tools = settings.databaseUrl !== undefined && process.env['DATABASE_TOOL_URL'] ? {} : { demo: secrets.demo };
     const roles = { superuserUrl, database, passwords: secrets.database, ...tools };
     const migrated = Promise.resolve(postgres?.ready).then(() => runOnce(own('migrate', 'migrate', roles), signal));

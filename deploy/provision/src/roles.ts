@@ -78,7 +78,9 @@ async function refuseWithoutRights(client: pg.Client, database: string): Promise
   const faults = [
     ...(roles ? [] : [`${login} may make no roles: ALTER ROLE ${id(login)} CREATEROLE`]),
     ...(owns === null ? [`there is no database ${database}: CREATE DATABASE ${id(database)} OWNER ${id(login)}`] : []),
-    ...(owns === false ? [`${login} does not own the database: ALTER DATABASE ${id(database)} OWNER TO ${id(login)}`] : []),
+    ...(owns === false
+      ? [`${login} does not own the database: ALTER DATABASE ${id(database)} OWNER TO ${id(login)}`]
+      : []),
     ...(strange ? [`the schema ${strange} is there already and not ours: give an empty database`] : []),
   ];
   if (faults.length > 0) throw new CannotProvision(`Holdpoint cannot use this database: ${faults.join('; ')}`);

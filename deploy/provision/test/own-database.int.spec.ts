@@ -57,11 +57,14 @@ test('the owner of an empty database who may make roles, and is no superuser, ge
   await provision();
   expect(await migrate({ ownerUrl, root })).toEqual([]);
   for (const service of SERVICES)
-    await withClient(databaseUrl(adminUrl, 'given', { role: roleOf(service), password: passwords[service] }), (client) =>
-      client.query('SELECT 1'),
+    await withClient(
+      databaseUrl(adminUrl, 'given', { role: roleOf(service), password: passwords[service] }),
+      (client) => client.query('SELECT 1'),
     );
   const policy = databaseUrl(adminUrl, 'given', { role: roleOf('policy'), password: passwords.policy });
-  await expect(withClient(policy, (client) => client.query('SELECT FROM audit.event_log'))).rejects.toThrow('permission denied');
+  await expect(withClient(policy, (client) => client.query('SELECT FROM audit.event_log'))).rejects.toThrow(
+    'permission denied',
+  );
   await expect(withClient(policy, (client) => client.query('CREATE SCHEMA mine'))).rejects.toThrow('permission denied');
 });
 
@@ -75,5 +78,7 @@ test('a database that holds something else is refused', async () => {
   await asSuperuser('CREATE DATABASE used OWNER chief');
   await withClient(databaseUrl(adminUrl, 'used'), (client) => client.query('CREATE SCHEMA audit'));
   const url = databaseUrl(adminUrl, 'used');
-  await expect(provisionDatabase({ superuserUrl: url, database: 'used', passwords })).rejects.toThrow('the schema audit');
+  await expect(provisionDatabase({ superuserUrl: url, database: 'used', passwords })).rejects.toThrow(
+    'the schema audit',
+  );
 });
