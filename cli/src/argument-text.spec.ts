@@ -35,7 +35,7 @@ describe('arguments field by field', () => {
   });
 });
 
-describe('what can deceive the eye', () => {
+describe('openclaw#43687: what can deceive the eye', () => {
   const found = (text: string) => oddities([text]).map((o) => `${o.count} ${o.what.split(',')[0]}`);
 
   it.each([
@@ -47,6 +47,8 @@ describe('what can deceive the eye', () => {
     ['\ufe0f', '1 U+FE0F'],
     ['\u0007', '1 U+0007'],
     ['\ue000', '1 U+E000'],
+    ['\u3164\uffa0', '1 U+3164|1 U+FFA0'],
+    ['\u2800\u{1d159}', '1 U+2800|1 U+1D159'],
     ['a\u00a0b', '1 U+00A0'],
     ['pаypal@x.org', '1 a word that mixes letters of scripts that look alike'],
   ])('%j is found', (text, what) => {

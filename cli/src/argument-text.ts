@@ -4,7 +4,8 @@ interface Oddity {
 }
 
 const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
-const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\p{Cf}]/u;
+/** The last two are symbols by their class and leave nothing to see. */
+const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\p{Cf}\u2800\u{1d159}]/u;
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/u;
 const WORD = /[\p{L}\p{M}\p{N}.@_-]+/gu;
 const LATIN = /\p{Script=Latin}/u;

@@ -188,12 +188,12 @@ describe('pending and show', () => {
     }
   });
 
-  it('never show another call than the one that was named', async () => {
+  it('mastra#19633: never show another call than the one that was named', async () => {
     there({ ...held, number: 41 });
     expect(await at.holdpoint('show', 'acme#42')).toMatchObject({ code: 1, stdout: '' });
   });
 
-  it('warn of what deceives the eye, and let nothing of it through', async () => {
+  it('openclaw#43687: warn of what deceives the eye, and let nothing of it through', async () => {
     const text = JSON.stringify({ [`to${HOSTILE}`]: HOSTILE });
     there({ ...held, tool: `Mail${HOSTILE}`, agent: HOSTILE, rule: HOSTILE, flags: [HOSTILE], arguments: text });
     for (const command of [['show', 'call1'], ['pending'], ['show', 'call1', '--json'], ['pending', '--json']]) {
@@ -223,7 +223,7 @@ describe('approve and reject', () => {
     expect(at.asked).toEqual([]);
   });
 
-  it('send the digest that was given', async () => {
+  it('archestra#6435: reject sends reject, with the digest that was given', async () => {
     there();
     at.answers.set('POST /v1/approvals/call1/decision', { json: { ...held, status: 'rejected' } });
     const seen = 'cd'.repeat(32);
@@ -233,7 +233,7 @@ describe('approve and reject', () => {
     expect(at.asked.at(-1)?.body).toEqual({ decision: 'reject', digest: seen, reason: 'not now' });
   });
 
-  it('with --yes decide on what stands there, and print its digest', async () => {
+  it('archestra#6435: approve sends approve; with --yes it decides on what stands there, and prints its digest', async () => {
     there();
     at.answers.set('POST /v1/approvals/call1/decision', { json: { ...held, status: 'approved' } });
     const ended = await at.holdpoint('approve', 'call1', '--yes');

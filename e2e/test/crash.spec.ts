@@ -9,7 +9,7 @@ const nothingWrong = { twice: 0, untrue: 0, stuck: 0, violations: 0 };
 
 describe('two engines, one of them stopped between claim and ack', () => {
   const seeds = DEEP ? 20 : 3;
-  it(`kill -9 for Mail.send at every point, ${seeds} seeds: no mail twice, nothing stuck, what is in doubt is listed`, async () => {
+  it(`wolverine#585: kill -9 for Mail.send at every point, ${seeds} seeds: no mail twice, nothing stuck, what is in doubt is listed`, async () => {
     const ran = await run('crash.js', ['--seeds', String(seeds), '--probes', 'Mail.send', '--deaths', 'kill']);
     const result = lastLine<CrashResult>(ran);
     const crashes = seeds * POINTS.length;

@@ -3,7 +3,7 @@ import type { PolicyMode } from '@holdpoint/contracts';
 import type { ClientFile } from './client-file.js';
 import { DEMO_DATABASE, DEMO_LOGINS } from './demo-database.js';
 import type { Home } from './home.js';
-import { PEOPLE } from './identities.js';
+import { PEOPLE } from './people.js';
 import type { Settings } from './settings.js';
 
 interface Announced {
@@ -38,6 +38,7 @@ export function announcement({ home, settings, client, consumerFiles, postgresPo
         .join(', ')}`,
     ]),
     ['their tokens', join(home.path, 'client.json')],
+    ['issuer', `${client.issuer}  (for development: services refuse it without HOLDPOINT_DEV=1)`],
     ...consumerFiles.map((file): [string, string] => ['consumer', file]),
   ];
   const width = Math.max(...rows.map(([label]) => label.length)) + 2;

@@ -1,4 +1,6 @@
+import { fetchToken } from './development-issuer.js';
 import type { Home } from './home.js';
+import { PEOPLE } from './people.js';
 import type { Ports } from './ports.js';
 import { writePrivately } from './private-file.js';
 import type { Secrets } from './secrets.js';
@@ -6,14 +8,20 @@ import type { Secrets } from './secrets.js';
 /** What a person at this machine needs to use the system: `client.json`, read by the `holdpoint` command. */
 export interface ClientFile {
   urls: Record<'engine' | 'policy' | 'staging' | 'taskboard' | 'audit', string>;
-  /** Bearer tokens by person. */
+  /** Where people sign in. */
+  issuer: string;
+  /** Bearer tokens by person, from the issuer. */
   people: Record<string, string>;
   /** An account that reads the whole stream and changes nothing. */
   nats: { url: string; user: string; pass: string };
 }
 
+/** Signs everybody in and writes it down. Again and again, so that no token comes to its end while the system runs. */
 export async function writeClientFile(home: Home, ports: Ports, secrets: Secrets): Promise<ClientFile> {
   const at = (port: number) => `http://127.0.0.1:${port}`;
+  const issuer = at(ports.issuer);
+  const people: Record<string, string> = {};
+  for (const { id } of PEOPLE) people[id] = await fetchToken(issuer, { id, secret: secrets.people[id] ?? '' });
   const client: ClientFile = {
     urls: {
       engine: at(ports.engine),
@@ -22,7 +30,8 @@ export async function writeClientFile(home: Home, ports: Ports, secrets: Secrets
       taskboard: at(ports.taskboard),
       audit: at(ports.audit),
     },
-    people: secrets.people,
+    issuer,
+    people,
     nats: { url: `nats://127.0.0.1:${ports.nats}`, user: 'checker', pass: secrets.bus.checker },
   };
   await writePrivately(home.client, `${JSON.stringify(client, null, 2)}\n`);

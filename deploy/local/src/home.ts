@@ -9,6 +9,7 @@ export interface Home {
   secrets: string;
   masterKey: string;
   identities: string;
+  issuerKey: string;
   client: string;
   /** Credentials of the operator's own consumers, a file each. */
   consumers: string;
@@ -26,6 +27,7 @@ export const homeAt = (path: string): Home => ({
   secrets: join(path, 'secrets.json'),
   masterKey: join(path, 'master.key'),
   identities: join(path, 'identity.json'),
+  issuerKey: join(path, 'issuer.key'),
   client: join(path, 'client.json'),
   consumers: join(path, 'consumers'),
   run: join(path, 'run'),

@@ -7,6 +7,7 @@ const DEFAULTS = {
   staging: 4103,
   taskboard: 4104,
   audit: 4105,
+  issuer: 4106,
   smtp: 4125,
   postgres: 4132,
   nats: 4122,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { ServiceName } from '@holdpoint/contracts';
-import { BUS_USERS, type BusUser, type DatabasePasswords, SERVICES } from '@holdpoint/provision';
+import { BUS_USERS, type BusUser, type DatabasePasswords, READER_NAMES, SERVICES } from '@holdpoint/provision';
 import { z } from 'zod';
 import { DEMO_LOGINS, type DemoLogin } from './demo-database.js';
 import type { Home } from './home.js';
@@ -46,7 +46,7 @@ export async function loadSecrets(
     Object.fromEntries(names.map((name) => [name, known[name] ?? secret()]));
   const secrets = {
     superuser: old.superuser ?? secret(),
-    database: each([...SERVICES, 'owner'], old.database),
+    database: each([...SERVICES, ...READER_NAMES, 'owner'], old.database),
     demo: each(DEMO_LOGINS, old.demo),
     bus: each(BUS_USERS, old.bus),
     services: each(SERVICES, old.services),

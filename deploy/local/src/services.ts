@@ -1,8 +1,10 @@
 import { join } from 'node:path';
 import type { ServiceName } from '@holdpoint/contracts';
-import { DATABASE_NAME, databaseUrl, freePort, roleOf, SERVICES } from '@holdpoint/provision';
+import { DATABASE_NAME, databaseUrl, freePort, READERS, roleOf, SERVICES } from '@holdpoint/provision';
 import { demoDatabaseUrl } from './demo-database.js';
+import { AUDIENCE } from './development-issuer.js';
 import type { Home } from './home.js';
+import { SPACE_CREATORS } from './people.js';
 import type { Endpoint, Ports } from './ports.js';
 import { REPOSITORY } from './repository.js';
 import type { Secrets } from './secrets.js';
@@ -34,7 +36,6 @@ export function servicePrograms(settings: Settings, home: Home, secrets: Secrets
   const extra: Partial<Record<ServiceName, Record<string, string>>> = {
     'agent-engine': {
       HOLDPOINT_CONFIG: settings.config,
-      POLICY_URL: policyUrl,
       MAIL_SMTP_URL: `smtp://127.0.0.1:${ports.smtp}`,
       MAIL_FROM: 'agents@acme.example',
       MAIL_MAILDIR: home.maildir,
@@ -45,8 +46,14 @@ export function servicePrograms(settings: Settings, home: Home, secrets: Secrets
       ...given('ORDERS_URL', 'ORDERS_TOKEN'),
       ...given('OPENAI_API_KEY', 'ANTHROPIC_API_KEY'),
     },
-    policy: { HOLDPOINT_CONFIG: settings.config },
-    staging: { POLICY_URL: policyUrl },
+    policy: {
+      HOLDPOINT_CONFIG: settings.config,
+      DECISIONS_DATABASE_URL: databaseUrl(`postgres://127.0.0.1:${ports.postgres}`, DATABASE_NAME, {
+        role: READERS['policy-reader'].role,
+        password: secrets.database['policy-reader'],
+      }),
+      SPACE_CREATORS: SPACE_CREATORS.join(' '),
+    },
     taskboard: { ENGINE_URL: `http://127.0.0.1:${ports.engine}` },
   };
   return SERVICES.map((name) => ({
@@ -66,6 +73,10 @@ export function servicePrograms(settings: Settings, home: Home, secrets: Secrets
       HOST: '127.0.0.1',
       PORT: String(ports[endpointOf(name)]),
       HOLDPOINT_IDENTITY_FILE: home.identities,
+      OIDC_ISSUER: `http://127.0.0.1:${ports.issuer}`,
+      OIDC_AUDIENCE: AUDIENCE,
+      HOLDPOINT_DEV: '1',
+      ...(name === 'policy' ? {} : { POLICY_URL: policyUrl }),
       HOLDPOINT_SERVICE_TOKEN: secrets.services[name],
       HOLDPOINT_MASTER_KEY_FILE: home.masterKey,
       ...extra[name],

@@ -21,6 +21,7 @@ export type ProcessName =
   | 'nats'
   | 'nats-guard'
   | 'smtp'
+  | 'issuer'
   | 'supervisor';
 
 export interface StackOptions {

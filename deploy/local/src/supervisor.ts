@@ -10,7 +10,8 @@ import { type ClientFile, writeClientFile } from './client-file.js';
 import { writeConsumerFiles } from './consumer-files.js';
 import { seedDemoData } from './demo-data.js';
 import { openHome } from './home.js';
-import { PEOPLE, writeIdentities } from './identities.js';
+import { writeIdentities } from './identities.js';
+import { PEOPLE } from './people.js';
 import { choosePorts } from './ports.js';
 import { whenReady } from './readiness.js';
 import { program } from './repository.js';
@@ -18,6 +19,9 @@ import { claim, endOrphans, forget, SUPERVISOR } from './run-records.js';
 import { loadSecrets } from './secrets.js';
 import { databaseOf, instancesOf, servicePrograms } from './services.js';
 import type { Settings } from './settings.js';
+import { seedSpaces } from './spaces.js';
+
+const TOKENS_RENEWED_MS = 24 * 3_600_000;
 
 /**
  * Runs the whole system on this machine until `signal` aborts, then stops it in order: services, then the bus and the
@@ -33,6 +37,7 @@ export async function supervise(settings: Settings, say: (line: string) => void,
   await claim(home.run);
   const guards: Child[] = [];
   const others: Child[] = [];
+  let renewal: NodeJS.Timeout | undefined;
   try {
     const orphans = await endOrphans(home.run);
     if (orphans.length > 0) say(`ended what an earlier start had left running: ${orphans.join(', ')}`);
@@ -46,10 +51,13 @@ export async function supervise(settings: Settings, say: (line: string) => void,
       PEOPLE.map((p) => p.id),
       consumers.map((c) => c.name),
     );
-    await writeIdentities(home, secrets);
+    const ignored = await writeIdentities(home, secrets);
+    if (ignored.length > 0)
+      say(
+        `${home.identities} names people (${ignored.join(', ')}): they are not looked for there any more, people sign in at an issuer`,
+      );
     await seedDemoData(home);
-    const client = await writeClientFile(home, ports, secrets);
-    const consumerFiles = await writeConsumerFiles(home, client.nats.url, consumers, secrets);
+    const consumerFiles = await writeConsumerFiles(home, `nats://127.0.0.1:${ports.nats}`, consumers, secrets);
     signal.throwIfAborted();
 
     const common = { home, say };
@@ -83,7 +91,14 @@ export async function supervise(settings: Settings, say: (line: string) => void,
     );
     guards.push(...(postgres ? [postgres] : []), nats);
     const smtp = new Child(own('smtp', 'smtp', { port: ports.smtp, outbox: home.outbox }));
-    others.push(smtp);
+    const issuer = new Child(
+      own('issuer', 'issuer', {
+        port: ports.issuer,
+        keyFile: home.issuerKey,
+        people: PEOPLE.map(({ id, name }) => ({ id, name, secret: secrets.people[id] })),
+      }),
+    );
+    others.push(smtp, issuer);
 
     const superuserUrl =
       settings.databaseUrl ?? `postgres://postgres:${secrets.superuser}@127.0.0.1:${ports.postgres}/postgres`;
@@ -93,7 +108,7 @@ export async function supervise(settings: Settings, say: (line: string) => void,
     const provisioned = nats.ready.then(() =>
       runOnce(
         own('provision', 'provision', {
-          servers: client.nats.url,
+          servers: `nats://127.0.0.1:${ports.nats}`,
           password: secrets.bus.hub,
           ackWaitMs: settings.ackWaitMs,
           consumers,
@@ -101,14 +116,20 @@ export async function supervise(settings: Settings, say: (line: string) => void,
         signal,
       ),
     );
-    await unlessAborted(signal, Promise.all([migrated, provisioned, smtp.ready]));
+    await unlessAborted(signal, Promise.all([migrated, provisioned, smtp.ready, issuer.ready]));
 
+    const client = await writeClientFile(home, ports, secrets);
+    renewal = setInterval(
+      () => writeClientFile(home, ports, secrets).catch((err: Error) => say(`tokens are not renewed: ${err.message}`)),
+      TOKENS_RENEWED_MS,
+    );
     const programs = await instancesOf(servicePrograms(settings, home, secrets, ports), settings.instances);
     const services = programs.map((p) => new Child({ ...common, ...p }));
     others.push(...services);
     const answering = Promise.all(programs.map((p) => whenReady(p.name, p.url, signal)));
     await unlessAborted(signal, Promise.race([answering, ...[...services, ...guards].map((c) => c.crashLoop)]));
 
+    await unlessAborted(signal, seedSpaces(client));
     const mode = await policyModeOf(client);
     say(announcement({ home, settings, client, consumerFiles, postgresPort: ports.postgres, mode }));
     say(`ready in ${((performance.now() - began) / 1000).toFixed(1)} s. Ctrl-C stops everything.`);
@@ -116,6 +137,7 @@ export async function supervise(settings: Settings, say: (line: string) => void,
   } catch (err) {
     if (!signal.aborted) throw err;
   } finally {
+    clearInterval(renewal);
     if (guards.length > 0) say('stopping');
     await Promise.all(others.map((c) => c.stop(15_000)));
     await Promise.all(guards.map((c) => c.stop(40_000)));

@@ -31,14 +31,30 @@ const anew = (name: ProcessName, old: number | undefined) =>
   );
 
 test('everything is its own process, and says where it is', async () => {
-  const names: ProcessName[] = ['agent-engine', 'policy', 'staging', 'taskboard', 'audit', 'postgres', 'nats', 'smtp'];
+  const names: ProcessName[] = [
+    'agent-engine',
+    'policy',
+    'staging',
+    'taskboard',
+    'audit',
+    'postgres',
+    'nats',
+    'smtp',
+    'issuer',
+  ];
   const pids = await Promise.all(names.map((name) => stack.pid(name)));
   expect(new Set(pids).size).toBe(names.length);
   expect(pids).not.toContain(undefined);
   expect(stack.output()).toMatch(/^ready in [\d.]+ s/m);
   for (const url of Object.values(stack.urls)) expect(stack.output()).toContain(url);
   for (const secret of [...Object.values(stack.people), stack.nats.pass]) expect(stack.output()).not.toContain(secret);
-  for (const file of [stack.paths.client, stack.paths.identities, stack.paths.secrets, stack.paths.masterKey])
+  for (const file of [
+    stack.paths.client,
+    stack.paths.identities,
+    stack.paths.secrets,
+    stack.paths.masterKey,
+    stack.paths.issuerKey,
+  ])
     expect((await stat(file)).mode & 0o777).toBe(0o600);
 });
 

@@ -18,7 +18,17 @@ export {
   readConsumers,
 } from './foreign-consumers.js';
 export { MigrationFailed, type Migrations, migrate } from './migrate.js';
-export { accountOf, DATABASE_NAME, OWNER_ROLE, roleOf, SERVICES, schemaOf } from './names.js';
+export {
+  accountOf,
+  DATABASE_NAME,
+  OWNER_ROLE,
+  READER_NAMES,
+  READERS,
+  type ReaderName,
+  roleOf,
+  SERVICES,
+  schemaOf,
+} from './names.js';
 export { type BusProvisioning, provisionBus } from './provision.js';
 export {
   CannotProvision,

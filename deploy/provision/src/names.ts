@@ -17,6 +17,17 @@ export const schemaOf = identifier;
 /** The database role that a service logs in as; it owns nothing. */
 export const roleOf = (service: ServiceName): string => `hp_${identifier(service)}`;
 
+/**
+ * Second logins that can only read. Row policies of their own let one see what the service as a person's hand must not:
+ * policy answers for every member of every space, and writes as one person at a time.
+ */
+export const READERS = { 'policy-reader': { service: 'policy', role: 'hp_policy_reader' } } as const satisfies Record<
+  string,
+  { service: ServiceName; role: string }
+>;
+export type ReaderName = keyof typeof READERS;
+export const READER_NAMES = Object.keys(READERS) as ReaderName[];
+
 /** A service's account on the bus. */
 export const accountOf = (service: ServiceName): string => identifier(service).toUpperCase();
 

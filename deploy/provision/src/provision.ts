@@ -99,6 +99,8 @@ async function ensureConsumer(jsm: JetStreamManager, name: string, pattern: stri
   const config: Partial<ConsumerConfig> = {
     ack_wait: (ackWaitMs / 1000) * SECOND,
     max_deliver: -1,
+    // a backoff would silently stand in for the acknowledgement wait; one that somebody set by hand goes
+    backoff: [],
     max_ack_pending: everything ? 16_384 : 1024,
     ...(everything ? {} : { filter_subject: pattern }),
   };

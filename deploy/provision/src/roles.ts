@@ -1,8 +1,18 @@
 import type { ServiceName } from '@holdpoint/contracts';
 import pg from 'pg';
-import { DATABASE_NAME, KEYRING_SCHEMA, OWNER_ROLE, roleOf, SERVICES, schemaOf } from './names.js';
+import {
+  DATABASE_NAME,
+  KEYRING_SCHEMA,
+  OWNER_ROLE,
+  READER_NAMES,
+  READERS,
+  type ReaderName,
+  roleOf,
+  SERVICES,
+  schemaOf,
+} from './names.js';
 
-export type DatabasePasswords = Record<ServiceName | 'owner', string>;
+export type DatabasePasswords = Record<ServiceName | ReaderName | 'owner', string>;
 
 export interface DatabaseProvisioning {
   /** Of a superuser; or, when `database` names the one that it owns, of any login that may make roles. */
@@ -14,6 +24,7 @@ export interface DatabaseProvisioning {
 
 const id = pg.escapeIdentifier;
 const SERVICE_ROLES = SERVICES.map(roleOf);
+const READER_ROLES = READER_NAMES.map((name) => READERS[name].role);
 
 /** The same server and credentials, another database (and another login). */
 export function databaseUrl(base: string, database: string, login?: { role: string; password: string }): string {
@@ -36,6 +47,13 @@ export async function provisionDatabase(options: DatabaseProvisioning): Promise<
       await ensureRole(client, roleOf(service), passwords[service]);
       await client.query(`ALTER ROLE ${id(roleOf(service))} SET search_path = ${id(schemaOf(service))}`);
     }
+    for (const name of READER_NAMES) {
+      const { role, service } = READERS[name];
+      await ensureRole(client, role, passwords[name]);
+      await client.query(`ALTER ROLE ${id(role)} SET search_path = ${id(schemaOf(service))}`);
+      // Its grants are to read alone; this makes the slip of a later grant harmless too.
+      await client.query(`ALTER ROLE ${id(role)} SET default_transaction_read_only = on`);
+    }
     // Whoever is no superuser makes schemas for the owner only as one of its members.
     await client.query(`GRANT ${id(OWNER_ROLE)} TO CURRENT_USER`);
   });
@@ -44,6 +62,7 @@ export async function provisionDatabase(options: DatabaseProvisioning): Promise<
     await client.query(`GRANT CONNECT, CREATE ON DATABASE ${id(database)} TO ${id(OWNER_ROLE)}`);
     await client.query('REVOKE ALL ON SCHEMA public FROM PUBLIC');
     for (const service of SERVICES) await ensureSchema(client, schemaOf(service), roleOf(service));
+    for (const { role, service } of Object.values(READERS)) await ensureSchema(client, schemaOf(service), role);
     await ensureSchema(client, KEYRING_SCHEMA, ...SERVICE_ROLES);
   });
 }
@@ -57,7 +76,9 @@ export async function ensureDatabase(superuserUrl: string, name: string, templat
         `CREATE DATABASE ${id(name)} OWNER ${id(OWNER_ROLE)}${template ? ` TEMPLATE ${id(template)}` : ''}`,
       );
     await client.query(`REVOKE ALL ON DATABASE ${id(name)} FROM PUBLIC`);
-    await client.query(`GRANT CONNECT ON DATABASE ${id(name)} TO ${SERVICE_ROLES.map(id).join(', ')}`);
+    await client.query(
+      `GRANT CONNECT ON DATABASE ${id(name)} TO ${[...SERVICE_ROLES, ...READER_ROLES].map(id).join(', ')}`,
+    );
   });
 }
 

@@ -11,6 +11,7 @@ import {
   migrate,
   OWNER_ROLE,
   provisionDatabase,
+  READER_NAMES,
   roleOf,
   SERVICES,
   startPostgres,
@@ -19,7 +20,9 @@ import {
 
 let dir: string;
 let postgres: EmbeddedPostgres;
-const passwords = Object.fromEntries([...SERVICES, 'owner'].map((n) => [n, `secret of ${n}`])) as DatabasePasswords;
+const passwords = Object.fromEntries(
+  [...SERVICES, ...READER_NAMES, 'owner'].map((n) => [n, `secret of ${n}`]),
+) as DatabasePasswords;
 const start = () => startPostgres({ dir: join(dir, 'data'), password: 'top/secret', durable: false });
 const ownerUrl = () => databaseUrl(postgres.url, DATABASE_NAME, { role: OWNER_ROLE, password: passwords.owner });
 

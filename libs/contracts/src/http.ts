@@ -4,7 +4,7 @@ import { decision } from './events/approval.js';
 import { envelope } from './events/define.js';
 import { runStatus, usage } from './events/run.js';
 import { name, sha256Hex, timestamp, token } from './ids.js';
-import { principal, source } from './principal.js';
+import { displayName, principal, role, source, userId } from './principal.js';
 import { approvalRequirement, castVote } from './requirement.js';
 import { sealed } from './sealed.js';
 
@@ -145,6 +145,37 @@ export const policyCheckReply = z.object({
   validUntil: timestamp.optional(),
 });
 export type PolicyCheckReply = z.infer<typeof policyCheckReply>;
+
+/** A space as one of its members sees it. */
+export const spaceView = z.object({
+  spaceId: token,
+  name: displayName,
+  /** The asker's own. */
+  role,
+  createdBy: userId,
+  createdAt: timestamp,
+});
+export type SpaceView = z.infer<typeof spaceView>;
+
+const firstMember = z.strictObject({ userId, displayName, role });
+
+export const createSpaceRequest = z.strictObject({
+  spaceId: token,
+  name: displayName,
+  /** Who belongs to it from the start, besides the creator, who becomes its owner. */
+  members: z.array(firstMember).max(100).optional(),
+});
+export type CreateSpaceRequest = z.infer<typeof createSpaceRequest>;
+
+export const memberView = z.object({ userId, displayName, role, changedBy: userId, changedAt: timestamp });
+export type MemberView = z.infer<typeof memberView>;
+
+/** Without a display name the member keeps theirs; a new one is then called by their id. */
+export const setMemberRequest = z.strictObject({ role, displayName: displayName.optional() });
+export type SetMemberRequest = z.infer<typeof setMemberRequest>;
+
+/** What policy tells a service of a person: the role in each space that they are a member of. */
+export const memberships = z.object({ userId, spaces: z.record(token, role) });
 
 // staging
 

@@ -15,6 +15,7 @@ export {
 } from './events/define.js';
 export * from './events/policy.js';
 export * from './events/run.js';
+export * from './events/space.js';
 export * from './events/task.js';
 export * from './events/tool.js';
 export * from './http.js';

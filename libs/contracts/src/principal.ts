@@ -25,10 +25,16 @@ export type Source = z.infer<typeof source>;
 export const role = z.enum(['owner', 'admin', 'member']);
 export type Role = z.infer<typeof role>;
 
-/** The identity that a bearer token proves: a person with a role a space, or a service. */
+/** A person as the issuer of their tokens names them (`sub`): printable ASCII without spaces, compared byte for byte. */
+export const userId = z.string().regex(/^[!-~]{1,128}$/);
+
+/** For people to read, never to decide by: two people may have the same one. Text of a stranger. */
+export const displayName = z.string().trim().min(1).max(128);
+
+/** Whom the credentials of a request prove: a person with a role a space, or a service. */
 export const identity = z.strictObject({
   kind: z.enum(['person', 'service']),
-  id: token,
+  id: userId,
   name: z.string().min(1).max(128),
   spaces: z.record(token, role),
 });

@@ -12,9 +12,10 @@ describe('printable', () => {
     ['line\u2028end', 'line\\u{2028}end'],
     ['\ud800', '\\u{d800}'],
     ['hangul\u3164filler', 'hangul\\u{3164}filler'],
+    ['braille\u2800blank', 'braille\\u{2800}blank'],
     ['back\\slash', 'back\\\\slash'],
     ['a\nb', 'a\\u{a}b'],
-  ])('writes %j as %s', (text, shown) => {
+  ])('openclaw#43687: writes %j as %s', (text, shown) => {
     expect(printable(text)).toBe(shown);
   });
 

@@ -19,5 +19,6 @@ export function printable(text: string, options: { newlines?: boolean; json?: bo
   return out;
 }
 
+/** U+2800 and U+1D159 are symbols by their class and leave nothing to see. */
 const isHidden = (ch: string): boolean =>
-  /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u.test(ch) || (ch !== ' ' && /\p{Zs}/u.test(ch));
+  /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\u{1d159}]/u.test(ch) || (ch !== ' ' && /\p{Zs}/u.test(ch));

@@ -1,9 +1,6 @@
 import { z } from 'zod';
 import { token } from './ids.js';
-import { type Principal, role } from './principal.js';
-
-/** A user as the issuer of their tokens names them: printable ASCII without a space. */
-export const userId = z.string().regex(/^[!-~]{1,128}$/);
+import { type Principal, role, userId } from './principal.js';
 
 /**
  * Who has to release a held call. May vote: whoever has one of the roles, is one of the users, or is in one of the groups.

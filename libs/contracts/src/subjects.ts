@@ -22,6 +22,7 @@ export function checkSubject(e: HoldpointEvent, subject: string): void {
   const { entity, publisher } = catalogue[e.type];
   if (e.source !== sourceOf(publisher)) throw new InvalidEvent('source is not the publisher of this type');
   if (entity === 'call' && e.callid !== e.subject) throw new InvalidEvent('callid disagrees with the subject');
+  if (entity === 'space' && e.spaceid !== e.subject) throw new InvalidEvent('space disagrees with the subject');
   if (entity === 'run' && e.runid !== e.subject) throw new InvalidEvent('runid disagrees with the subject');
 }
 

@@ -186,7 +186,7 @@ describe('a handler', () => {
     expect((await letters()).filter((l) => l.subject === subjectOf(event))).toEqual([]);
   });
 
-  it('that takes longer than the acknowledgement wait is not given the event again', async () => {
+  it('omni#1031: that takes longer than the acknowledgement wait is not given the event again', async () => {
     const { config } = await hub.jsm.consumers.info(STREAM, CONSUMER);
     await hub.jsm.consumers.update(STREAM, CONSUMER, { ...config, ack_wait: 300_000_000 });
     try {

@@ -125,7 +125,7 @@ describe('waiting for a fact', () => {
     waiter = opened.on(new FactWaiter(engine, new StreamReader(engine)), (w) => w.close());
   });
 
-  it('returns what is stored by the time or comes later, read back from the stream', async () => {
+  it('inngest#1433: returns what is stored by the time or comes later, read back from the stream', async () => {
     const [early, late] = [policyDecided(newId()), policyDecided(newId())];
     await publisherOf(policy).publish(early);
     const both = Promise.all([early, late].map((e) => waiter.waitFor('policy.decided', 'acme', e.subject, 10_000)));
@@ -147,7 +147,7 @@ describe('waiting for a fact', () => {
     expect(times.sort((a, b) => a - b)[5]).toBeLessThan(100);
   });
 
-  it('finds a fact without any live message', async () => {
+  it('trigger.dev#4164: finds a fact without any live message', async () => {
     const event = taskCancelled(token());
     const found = waiter.waitFor('task.cancelled', 'acme', event.subject, 10_000);
     await publisherOf(taskboard).publish(event);

@@ -33,6 +33,7 @@ describe('loadConfig', () => {
       PORT: 4102,
       HOST: '127.0.0.1',
       LOG_LEVEL: 'info',
+      HOLDPOINT_DEV: '0',
       DATABASE_POOL_MAX: 10,
       POLICY_MODE: 'enforce',
       SWEEP_SECONDS: 5,

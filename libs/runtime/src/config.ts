@@ -24,6 +24,21 @@ export const baseConfig = z.object({
   PORT: port,
   HOLDPOINT_IDENTITY_FILE: z.string().min(1).describe('the path of the identity file'),
   HOLDPOINT_SERVICE_TOKEN: z.string().min(16).describe('the bearer token of the service, 16 characters or more'),
+  OIDC_ISSUER: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe("the URL of the issuer of people's tokens"),
+  OIDC_AUDIENCE: z.string().min(1).optional().describe("the audience that people's tokens are for"),
+  OIDC_JWKS_URL: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe("the URL of the issuer's keys"),
+  /** Lets a development issuer in. */
+  HOLDPOINT_DEV: z.enum(['0', '1']).default('0').describe('0, or 1 for a trial'),
+  POLICY_URL: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe('the http:// URL of the policy service'),
   HOLDPOINT_MASTER_KEY_FILE: z.string().min(1).optional().describe('the path of the master key file'),
   LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug'])

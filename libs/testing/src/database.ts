@@ -1,9 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import type { ServiceName } from '@holdpoint/contracts';
-import { databaseUrl, ensureDatabase, OWNER_ROLE, roleOf, withClient } from '@holdpoint/provision';
+import {
+  databaseUrl,
+  ensureDatabase,
+  OWNER_ROLE,
+  READERS,
+  type ReaderName,
+  roleOf,
+  withClient,
+} from '@holdpoint/provision';
 import { testEnvironment } from './environment.js';
 
-export type DatabaseRole = ServiceName | 'owner' | 'superuser';
+export type DatabaseRole = ServiceName | ReaderName | 'owner' | 'superuser';
 
 export interface TestDatabase {
   name: string;
@@ -22,12 +30,16 @@ export async function testDatabase(): Promise<TestDatabase> {
     name,
     url: (role) => {
       if (role === 'superuser') return databaseUrl(postgres, name);
-      const login = role === 'owner' ? OWNER_ROLE : roleOf(role);
-      return databaseUrl(postgres, name, { role: login, password: passwords[role] });
+      return databaseUrl(postgres, name, { role: loginOf(role), password: passwords[role] });
     },
     drop: () =>
       withClient(postgres, async (client) => {
         await client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
       }),
   };
+}
+
+function loginOf(role: Exclude<DatabaseRole, 'superuser'>): string {
+  if (role === 'owner') return OWNER_ROLE;
+  return role in READERS ? READERS[role as ReaderName].role : roleOf(role as ServiceName);
 }

@@ -5,12 +5,14 @@ import { join } from 'node:path';
 import type { ServiceName } from '@holdpoint/contracts';
 import {
   DATABASE_NAME,
+  type DatabasePasswords,
   databaseUrl,
   endProcess,
   migrate,
   OWNER_ROLE,
   type ProcessIdentity,
   provisionDatabase,
+  READER_NAMES,
   SERVICES,
   startPostgres,
 } from '@holdpoint/provision';
@@ -35,11 +37,11 @@ export async function setUpTestRun(root: string): Promise<() => Promise<void>> {
     await rm(dir, { recursive: true, force: true });
   };
   try {
-    const owner = secret();
-    const services = Object.fromEntries(SERVICES.map((s) => [s, secret()])) as Record<ServiceName, string>;
-    await provisionDatabase({ superuserUrl: postgres.url, passwords: { ...services, owner } });
+    const logins = [...SERVICES, ...READER_NAMES, 'owner'];
+    const passwords = Object.fromEntries(logins.map((name) => [name, secret()])) as DatabasePasswords;
+    await provisionDatabase({ superuserUrl: postgres.url, passwords });
     await migrate({
-      ownerUrl: databaseUrl(postgres.url, DATABASE_NAME, { role: OWNER_ROLE, password: owner }),
+      ownerUrl: databaseUrl(postgres.url, DATABASE_NAME, { role: OWNER_ROLE, password: passwords.owner }),
       root,
       services: await toMigrate(root),
     });
@@ -47,7 +49,7 @@ export async function setUpTestRun(root: string): Promise<() => Promise<void>> {
       dir,
       postgres: postgres.url,
       template: DATABASE_NAME,
-      passwords: { ...services, owner },
+      passwords,
     };
     process.env[ENVIRONMENT] = JSON.stringify(environment);
   } catch (err) {

@@ -1,5 +1,5 @@
 import { consumerName, type ServiceName, STREAM, STREAM_SUBJECTS, topology } from '@holdpoint/contracts';
-import { BUS_API_PREFIX, BUS_USERS, type BusUser, SERVICES } from '@holdpoint/provision';
+import { BUS_API_PREFIX, BUS_USERS, type BusUser, provisionBus, SERVICES } from '@holdpoint/provision';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type JetStreamManager, jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
@@ -184,6 +184,25 @@ describe.each(SERVICES)('%s', (service) => {
 
 const foreignConsumers = (service: ServiceName) =>
   SERVICES.filter((s) => s !== service).flatMap((s) => topology[s].consumes.map((pattern) => consumerName(s, pattern)));
+
+test('kannon#427: no consumer has a backoff in place of its acknowledgement wait, not even one that had it', async () => {
+  const names = SERVICES.flatMap((s) => topology[s].consumes.map((pattern) => consumerName(s, pattern)));
+  const waits = async () => {
+    const infos = await Promise.all(names.map((name) => hub.consumers.info(STREAM, name)));
+    return infos.map(({ config: c }) => ({
+      ack_wait: c.ack_wait,
+      backoff: c.backoff ?? [],
+      max_deliver: c.max_deliver,
+    }));
+  };
+  const whole = names.map(() => ({ ack_wait: 10_000_000_000, backoff: [], max_deliver: -1 }));
+  expect(await waits()).toEqual(whole);
+  const [first = ''] = names;
+  await hub.consumers.update(STREAM, first, { backoff: [1_000_000_000, 2_000_000_000], max_deliver: 5 });
+  expect((await waits())[0]).toMatchObject({ ack_wait: 1_000_000_000 });
+  await provisionBus({ servers: bus.url, password: bus.credentials('hub').pass });
+  expect(await waits()).toEqual(whole);
+});
 
 test('the checker reads every message and changes nothing', async () => {
   const { seq } = await publish('hub', 'task.probe.acme.checked');

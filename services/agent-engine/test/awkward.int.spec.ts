@@ -106,7 +106,7 @@ describe('awkward arguments', () => {
     expect(received.map((r) => structuredClone(r))).toEqual([becomes.received]);
   });
 
-  it('aw-81 two identical calls in one round: each its own proposal, one approval is one execution', async () => {
+  it('Agenta#4854: aw-81 two identical calls in one round: each its own proposal, one approval is one execution', async () => {
     received.length = 0;
     const [first, second] = await proposals('aw-81', 2);
     if (!first || !second) throw new Error('two proposals were expected');
@@ -117,7 +117,7 @@ describe('awkward arguments', () => {
     expect(await engine.reader.last('tool.started', 'acme', second.event.subject)).toBeNull();
   });
 
-  it('aw-83 an approval is used once, however often it is delivered', async () => {
+  it('omni#1031: aw-83 an approval is used once, however often it is delivered', async () => {
     received.length = 0;
     const [proposal] = await proposals('aw-83');
     if (!proposal) throw new Error('nothing was proposed');

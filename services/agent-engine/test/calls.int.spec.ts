@@ -37,6 +37,9 @@ describe('a call, row by row', () => {
         'read nothing': play('FileRW', '{"action":"read","path":"absent.txt"}'),
         unknown: play('Bomb', '{"action":"go"}'),
         twice: play('FileRW', '{"action":"read","path":"a","path":"b"}'),
+        'two actions': play('FileRW', '{"action":"read","path":"a","action":"delete"}'),
+        'spelled otherwise': play('FileRW', '{"action":"DELETE ","path":"a"}'),
+        'not text': play('FileRW', '{"action":["delete"],"path":"a"}'),
         unfit: play('FileRW', '{"action":"read"}'),
         late: play('FileRW', '{"action":"write","path":"late.txt","content":"hello"}'),
         frozen: play('FileRW', '{"action":"write","path":"frozen.txt","content":"exactly this"}'),
@@ -74,9 +77,12 @@ describe('a call, row by row', () => {
 
   it.each([
     ['twice', 'arguments.duplicate-key'],
+    ['two actions', 'arguments.duplicate-key'],
+    ['spelled otherwise', 'arguments.action-unknown'],
+    ['not text', 'arguments.action-unknown'],
     ['unfit', 'arguments.schema'],
   ])(
-    '– → closed: arguments that do not parse or fit (%s) are an Error, and nothing is proposed',
+    'pipefy/ai-toolkit#630: – → closed: arguments that do not parse or fit (%s) are an Error, and nothing is proposed',
     async (prompt, reason) => {
       const runId = await engine.run(prompt);
       const [callId] = await engine.calls(runId);
@@ -186,7 +192,7 @@ describe('a call, row by row', () => {
     expect(existsSync(join(engine.workspace, 'lapsed.txt'))).toBe(false);
   });
 
-  it('approved → closed: Denied when policy denies by now', async () => {
+  it('cordum#204: approved → closed: Denied when policy denies by now', async () => {
     answer = { verdict: 'deny' };
     try {
       const { callId, proposal } = await proposed('frozen denied');
@@ -199,7 +205,7 @@ describe('a call, row by row', () => {
     }
   });
 
-  it('approved → closed: Denied when the tool was taken from the agent (openai-agents-python#4145)', async () => {
+  it('openai-agents-python#4145: approved → closed: Denied when the tool was taken from the agent', async () => {
     const { callId, proposal } = await proposed('frozen taken');
     await decide(proposal, 'approve');
     const agents = engine.app.get<Map<string, AgentDeclaration>>(AGENTS);
@@ -214,7 +220,7 @@ describe('a call, row by row', () => {
     }
   });
 
-  it('approved → closed: Denied when the schema is another by now', async () => {
+  it('extra-org/extra#139: approved → closed: Denied when it is not the very call that was proposed', async () => {
     const { callId, proposal } = await proposed('frozen changed');
     await decide(proposal, 'approve');
     const older = { ...proposal.event.data.call, schemaDigest: 'a'.repeat(64) };
@@ -223,7 +229,7 @@ describe('a call, row by row', () => {
     expect(existsSync(join(engine.workspace, 'changed.txt'))).toBe(false);
   });
 
-  it('approved: waits while policy does not answer, and goes on by itself', async () => {
+  it('mastra#20487: approved: waits while policy does not answer, and goes on by itself', async () => {
     const { callId, proposal } = await proposed('frozen');
     await decide(proposal, 'approve');
     answer = null;

@@ -61,7 +61,7 @@ describe('to the last digit, and to the last moment', () => {
     return engine.stored('tool.proposed', callId as string);
   };
 
-  it.each(['auto', 'approve'] as const)(`a tool receives ${BIG} exactly (verdict %s)`, async (verdict) => {
+  it.each(['auto', 'approve'] as const)(`pi#8943: a tool receives ${BIG} exactly (verdict %s)`, async (verdict) => {
     received.length = 0;
     const proposal = await proposed('post');
     await engine.as.policy.publish(verdictOn(proposal, verdict));

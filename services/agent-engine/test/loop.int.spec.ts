@@ -274,7 +274,7 @@ describe('the loop', () => {
     expect(usage.promptTokens).toBeGreaterThan(150);
   });
 
-  it('plays the queued runs of a busy conversation in the order in which they came', async () => {
+  it('paperclip#3432: plays the queued runs of a busy conversation in the order in which they came', async () => {
     const busy = await engine.run('one write');
     const conversationId = await conversationOf(busy);
     const queued: string[] = [];

@@ -43,7 +43,7 @@ describe('plan freeze', () => {
     for (const p of proposals) expect(typeof (await executor.verify(approvalOf(p)))).toBe('object');
   });
 
-  it(`${MUTATIONS} mutations, 0 run (seed ${SEED})`, async () => {
+  it(`pydantic-ai#6968: ${MUTATIONS} mutations, 0 run (seed ${SEED})`, async () => {
     const reseal = async (p: Stored<'tool.proposed'>, change: (plain: Buffer) => Buffer) => {
       const { spaceid: spaceId, subject: entityId } = p.event;
       const { frozen, call } = p.event.data;
@@ -130,7 +130,7 @@ describe('plan freeze', () => {
     expect(ran).toEqual([]);
   }, 120_000);
 
-  it('a mutated release closes its call as Denied and leaves no trace in the world', async () => {
+  it('pydantic-ai#6968, Agenta#4854: a mutated release closes its call as Denied and leaves no trace in the world', async () => {
     const [p] = proposals as [Stored<'tool.proposed'>];
     const other = proposals[1] as Stored<'tool.proposed'>;
     await engine.as.staging.publish(approvalOf(p, { frozen: other.event.data.frozen }));

@@ -2,8 +2,9 @@ import { writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
-import { taskPromptReply } from '@holdpoint/contracts';
+import { taskPromptReply, type WakeUp } from '@holdpoint/contracts';
 import { newEvent, newId } from '@holdpoint/eventing';
+import { Keyring } from '@holdpoint/runtime';
 import { eventually } from '@holdpoint/testing';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
@@ -67,7 +68,7 @@ describe('runs and unknown ends', () => {
 
   const conversation = async () => (await engine.ended(await engine.run('hello'))).conversationId;
   const runsOf = (taskId: string) => engine.db.selectFrom('runs').selectAll().where('task_id', '=', taskId).execute();
-  const ready = (taskId: string, conversationId: string, attempt: number) =>
+  const ready = (taskId: string, conversationId: string, attempt: number, wakeUp: Partial<WakeUp> = {}) =>
     engine.as.taskboard.publish(
       newEvent('task.ready', {
         spaceId: 'acme',
@@ -91,10 +92,19 @@ describe('runs and unknown ends', () => {
               by: { kind: 'person', id: 'ben' },
               result: null,
               reason: null,
+              ...wakeUp,
             },
           },
         },
       }),
+    );
+  const wokenBy = (taskId: string) =>
+    eventually(
+      async () => {
+        const [run] = await runsOf(taskId);
+        return run?.state === 'ok' ? run : undefined;
+      },
+      { what: `the end of the run of ${taskId}` },
     );
 
   it('offered → accepted → running → done: the wake-up comes in its conversation, with task and source', async () => {
@@ -110,6 +120,27 @@ describe('runs and unknown ends', () => {
     expect(completed.event.data).toMatchObject({ taskId, attempt: 1, source: 'task', status: 'ok' });
     const { body } = await engine.ask('GET', `/v1/conversations/${conversationId}`);
     expect(JSON.stringify(body)).toContain('(acme#7) was rejected by a person');
+  });
+
+  it('n8n#34645, vercel/ai#17083: the agent is told the result, and what the approver said', async () => {
+    const conversationId = await conversation();
+    const callId = newId();
+    const seal = (field: 'result' | 'reason', text: string) =>
+      engine.app.get(Keyring).seal({ spaceId: 'acme', conversationId, entityId: callId, field }, Buffer.from(text));
+    const taskId = `wake-${callId}`;
+    await ready(taskId, conversationId, 1, {
+      callId,
+      outcome: 'executed',
+      status: 'Ok',
+      result: await seal('result', 'message id 4711'),
+      reason: await seal('reason', 'only this once'),
+    });
+    await wokenBy(taskId);
+    const { body } = await engine.ask('GET', `/v1/conversations/${conversationId}`);
+    const { text } = (body['turns'] as { role: string; text: string }[]).findLast((t) => t.role === 'user') ?? {};
+    expect(text).toContain(
+      'was approved and executed. The approver said: "only this once".\nResult:\nmessage id 4711\n',
+    );
   });
 
   it('offered → accepted: one run a task and attempt, however often it is offered', async () => {
@@ -179,6 +210,23 @@ describe('runs and unknown ends', () => {
     expect(first.state).toBe('ok');
     const started = await engine.stored('run.started', waiting);
     expect(started.seq).toBeGreaterThan((await engine.stored('tool.executed', callId as string)).seq);
+  });
+
+  it('paperclip#3432: wake-ups that come while a run is under way wait for it, and each is heard', async () => {
+    const conversationId = await conversation();
+    const busy = await engine.run('waits', conversationId);
+    const [callId] = await engine.calls(busy);
+    const proposal = await engine.stored('tool.proposed', callId as string);
+    const tasks = [1, 2, 3].map((number) => ({ number, id: `wake-${newId()}` }));
+    for (const { number, id } of tasks) await ready(id, conversationId, 1, { number });
+    for (const { id } of tasks)
+      await eventually(async () => (await runsOf(id))[0]?.state === 'queued', { what: `a queued run for ${id}` });
+    await engine.as.policy.publish(verdictOn(proposal, 'deny'));
+    expect((await engine.ended(busy)).state).toBe('ok');
+    for (const { id } of tasks) await wokenBy(id);
+    const { body } = await engine.ask('GET', `/v1/conversations/${conversationId}`);
+    const said = JSON.stringify(body);
+    for (const { number } of tasks) expect(said.split(`(acme#${number}) was rejected`)).toHaveLength(2);
   });
 
   it('running → interrupted: a lost engine’s run, its proposal given up, its round answered', async () => {

@@ -79,20 +79,21 @@ describe('each status of seed 003', () => {
       { kind: 'outcome', status: 'Ok', source: 'webview', note: 'released by a person' },
     ]);
   });
-  it('a rejection carries its reason, sealed at rest and opened for a member', async () => {
-    const c = make();
-    const reason = await c.sealed('reason', 'wrong recipient');
-    await world.publish(
-      await c.proposed(),
-      c.verdict('approve'),
-      c.staged(),
-      c.decided({ decision: 'rejected', reason }),
-    );
-    expect((await entriesOf(c))[1]).toMatchObject({ status: 'Denied', note: 'rejected by ann: wrong recipient' });
-    const stored = await world.db.selectFrom('audit_log').select('note').where('call_id', '=', c.id).execute();
-    expect(stored.map((r) => r.note).join()).not.toContain('recipient');
-  });
-  it('an expiry is not a person', async () => {
+  it.each([
+    ['rejected', 'Denied'],
+    ['approved', 'Ok'],
+  ] as const)(
+    'vercel/ai#17083: %s with its reason, sealed at rest and opened for a member',
+    async (decision, status) => {
+      const c = make();
+      const reason = await c.sealed('reason', 'wrong recipient');
+      await world.publish(await c.proposed(), c.verdict('approve'), c.staged(), c.decided({ decision, reason }));
+      expect((await entriesOf(c))[1]).toMatchObject({ status, note: `${decision} by ann: wrong recipient` });
+      const stored = await world.db.selectFrom('audit_log').select('note').where('call_id', '=', c.id).execute();
+      expect(stored.map((r) => r.note).join()).not.toContain('recipient');
+    },
+  );
+  it('agent-os#1564: an expiry is not a person', async () => {
     const c = make();
     await world.publish(c.staged(), c.decided({ decision: 'expired', by: null, cause: 'deadline' }));
     expect((await entriesOf(c))[1]).toMatchObject({

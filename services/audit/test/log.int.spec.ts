@@ -135,7 +135,7 @@ async function expectByteForByte(): Promise<void> {
   expect(await world.position()).toMatchObject({ first_seq: 1, last_seq: stream.at(-1)?.seq });
 }
 
-it('2,000 random events, the writer killed -9 in the middle: the log is the stream, byte for byte', async () => {
+it('teleport#6351: 2,000 random events, the writer killed -9 in the middle: the log is the stream, byte for byte', async () => {
   const rnd = random(SEED);
   const first = spawnAudit({ AUDIT_BATCH_MAX: '37' });
   const publishing = publishMany(2_000, rnd);

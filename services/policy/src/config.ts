@@ -1,4 +1,4 @@
-import { policyMode } from '@holdpoint/contracts';
+import { policyMode, userId } from '@holdpoint/contracts';
 import { baseConfig } from '@holdpoint/runtime';
 import { z } from 'zod';
 import { BUILT_IN_RULES, EXPIRES_AFTER_SECONDS, RATE_LIMIT, type RuleSet } from './domain/rules.js';
@@ -7,6 +7,15 @@ import { readOperatorFile } from './operator-file.js';
 /** Every setting of the service is an environment variable; what rules there are is said in holdpoint.yaml. */
 export const policyConfig = baseConfig.extend({
   HOLDPOINT_CONFIG: z.string().min(1).optional().describe('the path of holdpoint.yaml'),
+  /** Logs in as the role that reads for decisions and for other services, past the row policies that bind a person. */
+  DECISIONS_DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).describe("a postgres:// URL of policy's reader"),
+  /** Unless somebody is named, spaces are created by nobody: whoever creates one decides what its agents may do. */
+  SPACE_CREATORS: z
+    .string()
+    .default('')
+    .transform((text) => text.split(/\s+/).filter(Boolean))
+    .pipe(z.array(z.union([z.literal('*'), userId])))
+    .describe('user ids separated by spaces, or *'),
   /** Comes before the mode that holdpoint.yaml names. */
   POLICY_MODE: policyMode.optional().describe('enforce or log-only'),
 });

@@ -53,7 +53,7 @@ policy:
   });
 });
 
-describe('one bad rule refuses the file, with its line and what is wrong', () => {
+describe('claude-code#9792: one bad rule refuses the file, with its line and what is wrong', () => {
   const withRule = (rule: string) => `policy:\n  rules:\n    - { tool: Mail, verdict: deny }\n    - ${rule}\n`;
   test.each([
     ['{ tool: Mail, action: send, verdict: allow }', 'line 4: policy.rules[1].verdict: Invalid option'],
@@ -71,6 +71,17 @@ describe('one bad rule refuses the file, with its line and what is wrong', () =>
     expect(message).toContain(fault);
     expect(message).toContain('refused as a whole');
   });
+
+  test.each(['*', 'Mail*', 'Ma?l', '.*', 'mail|ftp', '[A-Z]*', '**', '%', 'Mail.*'])(
+    'claude-code#26276: %j stands for no name: a ban by pattern would never hold',
+    (pattern) => {
+      for (const field of ['tool', 'server', 'agent', 'action']) {
+        const rule = { tool: 'get', action: 'now', server: 'github', [field]: pattern, verdict: 'deny' };
+        const file = `policy:\n  rules:\n    - ${JSON.stringify(rule)}\n`;
+        expect(refusal(file)).toContain(`policy.rules[0].${field}: takes no wildcard`);
+      }
+    },
+  );
 
   test('an agent that the file does not declare is named, with those that it declares', () => {
     const file = (agent: string) =>

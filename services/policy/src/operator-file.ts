@@ -32,9 +32,14 @@ const duration = z
   )
   .refine((seconds) => seconds >= 1 && seconds <= YEAR_SECONDS, 'must be between one second and 365 days');
 
+/** A pattern would be taken for a name that nothing has: a ban that its author believes in and that never holds. */
+const PATTERN = /[*?|[\]^$%\\]/;
 const ruleName = name
   .refine((n) => n === n.trim() && !/\p{C}/u.test(n), 'must have no space around it and no hidden characters')
-  .refine((n) => !n.includes('*'), 'takes no wildcard: leave the field out to mean any');
+  .refine(
+    (n) => !PATTERN.test(n),
+    'takes no wildcard and no pattern: write the name, or leave the field out to mean any',
+  );
 
 const rule = z
   .strictObject({

@@ -1,4 +1,4 @@
-import { EventingModule } from '@holdpoint/eventing';
+import { EventingModule, Outbox, OutboxRelay } from '@holdpoint/eventing';
 import { DATABASE, DatabaseModule, Keyring, MasterKey } from '@holdpoint/runtime';
 import { type DynamicModule, Logger, Module, type OnModuleInit } from '@nestjs/common';
 import type { Kysely } from 'kysely';
@@ -6,9 +6,13 @@ import { loadRules, type PolicyConfig } from './config.js';
 import { OnToolProposed } from './consumers/on-tool-proposed.js';
 import { ContentInspector } from './content-inspector.js';
 import { CheckController } from './http/check.controller.js';
+import { MembershipsController } from './http/memberships.controller.js';
 import { RulesController } from './http/rules.controller.js';
+import { SpacesController } from './http/spaces.controller.js';
 import { Policy } from './policy.js';
+import { Spaces } from './spaces.js';
 import { Decisions } from './store/decisions.js';
+import { DecisionsDatabase } from './store/decisions-database.js';
 import type { PolicyDatabase } from './store/schema.js';
 
 @Module({})
@@ -31,7 +35,7 @@ export class PolicyModule implements OnModuleInit {
         DatabaseModule.forRoot(config.DATABASE_URL, { max: config.DATABASE_POOL_MAX, applicationName: 'policy' }),
         EventingModule.forRoot({ service: 'policy', config }),
       ],
-      controllers: [OnToolProposed, CheckController, RulesController],
+      controllers: [OnToolProposed, CheckController, RulesController, SpacesController, MembershipsController],
       providers: [
         { provide: Policy, useValue: policy },
         {
@@ -44,6 +48,16 @@ export class PolicyModule implements OnModuleInit {
           provide: Decisions,
           inject: [DATABASE],
           useFactory: (db: Kysely<PolicyDatabase>) => new Decisions(db),
+        },
+        {
+          provide: DecisionsDatabase,
+          useFactory: () => new DecisionsDatabase(config.DECISIONS_DATABASE_URL, config.DATABASE_POOL_MAX),
+        },
+        {
+          provide: Spaces,
+          inject: [DATABASE, Outbox, OutboxRelay],
+          useFactory: (db: Kysely<PolicyDatabase>, outbox: Outbox, relay: OutboxRelay) =>
+            new Spaces(db, outbox, relay, config.SPACE_CREATORS),
         },
       ],
     };

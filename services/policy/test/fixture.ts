@@ -25,6 +25,7 @@ import { startBus, testDatabase } from '@holdpoint/testing';
 import type { Kysely } from 'kysely';
 import { policyConfig } from '../src/config.js';
 import { PolicyModule } from '../src/policy.module.js';
+import { DecisionsDatabase } from '../src/store/decisions-database.js';
 import type { PolicyDatabase } from '../src/store/schema.js';
 
 export interface Proposing {
@@ -90,6 +91,8 @@ export async function openPolicy() {
     const { user, pass } = server.credentials('policy');
     const config = loadConfig(policyConfig, {
       DATABASE_URL: database.url('policy'),
+      DECISIONS_DATABASE_URL: database.url('policy-reader'),
+      SPACE_CREATORS: 'ada otto',
       NATS_URL: server.url,
       NATS_USER: user,
       NATS_PASSWORD: pass,
@@ -107,6 +110,7 @@ export async function openPolicy() {
       module: PolicyModule.forRoot(config),
       config,
       strategy: (a) => a.get(JetStreamServer),
+      memberships: (a) => a.get(DecisionsDatabase),
     });
     let open = true;
     const close = async () => {
@@ -169,6 +173,8 @@ export async function openPolicy() {
     server,
     db,
     tokens: TOKENS,
+    identities,
+    url: database.url,
     /** The verdict that the stream holds on a call, or null. */
     verdictOn: (callId: string) => reader.last('policy.decided', 'acme', callId),
     destroyKey: (conversationId: string) =>

@@ -219,7 +219,7 @@ describe('log-only', () => {
   });
 });
 
-test('a bad rule keeps the service from starting', async () => {
+test('claude-code#9792: a bad rule keeps the service from starting', async () => {
   await expect(fixture.start({ yaml: 'policy:\n  rules:\n    - { tool: Mail, verdict: alow }' })).rejects.toThrow(
     OperatorFileError,
   );

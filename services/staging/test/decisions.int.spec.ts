@@ -9,6 +9,7 @@ import {
   type Person,
   type Proposing,
   type StagingFixture,
+  TOKENS,
   type Verdict,
 } from './fixture.js';
 
@@ -32,6 +33,7 @@ const decide = (who: Person | null, h: Held, decision: 'approve' | 'reject', mor
   call(url, who, `/v1/approvals/${h.id}/decision`, { decision, digest: h.digest, ...more });
 const withdraw = (who: Person | null, h: Held, body: object = {}) =>
   call(url, who, `/v1/approvals/${h.id}/withdraw`, body);
+const decisionOf = (h: Held) => ({ decision: 'approve', digest: h.digest });
 const decided = (h: Held, spaceId?: string) =>
   eventually(() => fixture.decisionOn(h.id, spaceId), { what: `a decision on ${h.id}` });
 const untouched = async (h: Held) => {
@@ -45,7 +47,7 @@ const refusedWith = (answer: { status: number; body: unknown }, status: number, 
 };
 
 describe('pending → approval.decided: approved', () => {
-  test('the event carries the box that the proposal carried, the fresh policy version, and who, when and why', async () => {
+  test('vercel/ai#17083: the event carries the box that the proposal carried, the fresh policy version, and who, when and why', async () => {
     const h = await held();
     const answer = await decide('adam', h, 'approve', { reason: 'As agreed on the phone.' });
     expect(answer.status).toBe(200);
@@ -106,7 +108,7 @@ describe('pending → approval.decided: rejected, withdrawn', () => {
     expect(event.data.reason).not.toBeNull();
   });
 
-  test('withdrawn when policy denies it by now, and nobody is said to have decided', async () => {
+  test('cordum#204: withdrawn when policy denies it by now, and nobody is said to have decided', async () => {
     const h = await held();
     fixture.policy.answer = { ...ALLOWED, verdict: 'deny', rule: 'operator: Mail', policyVersion: 'stricter' };
     const answer = await decide('olga', h, 'approve', { reason: 'yes' });
@@ -195,13 +197,13 @@ describe('what was seen', () => {
     await untouched(h);
   });
 
-  test('the digest of another call does not approve this one', async () => {
+  test('mastra#19377: the digest of another call does not approve this one', async () => {
     const [one, two] = [await held(), await held()];
     refusedWith(await decide('olga', { ...one, digest: two.digest }, 'approve'), 409, 'staging.digest-mismatch');
     await untouched(one);
   });
 
-  test('a box that was changed in the table is neither shown nor released', async () => {
+  test('pydantic-ai#6968: a box that was changed in the table is neither shown nor released', async () => {
     const [h, other] = [await held(), await held()];
     await fixture.superuser.transaction().execute(async (tx) => {
       await sql`ALTER TABLE staging.frozen_calls DISABLE TRIGGER guard_row`.execute(tx);
@@ -210,6 +212,79 @@ describe('what was seen', () => {
     });
     refusedWith(await decide('olga', h, 'approve'), 409, 'staging.content-damaged');
     refusedWith(await call(url, 'olga', `/v1/approvals/${h.id}`), 409, 'staging.content-damaged');
+    await untouched(h);
+  });
+});
+
+describe('mastra#19633: a stale call id decides no newer call', () => {
+  test.each<['approve' | 'reject', 'approve' | 'reject' | 'withdraw']>([
+    ['approve', 'reject'],
+    ['approve', 'approve'],
+    ['approve', 'withdraw'],
+    ['reject', 'approve'],
+  ])('%s on a call that ended with %s, also with the digest of the newer one', async (decision, ended) => {
+    const args = '{"to":"bo@example.org","n":1}';
+    const old = await held({ args });
+    expect((await (ended === 'withdraw' ? withdraw('olga', old) : decide('olga', old, ended))).status).toBe(200);
+    const before = await fixture.rowOf(old.id);
+    const newer = await held({ args });
+    refusedWith(await decide('adam', old, decision), 409, 'staging.call-closed');
+    expect((await decide('adam', { ...old, digest: newer.digest }, decision)).status).toBe(409);
+    refusedWith(await decide('adam', { ...newer, digest: old.digest }, decision), 409, 'staging.digest-mismatch');
+    await untouched(newer);
+    expect(await fixture.rowOf(old.id)).toEqual(before);
+  });
+});
+
+describe('archestra#6435: a decision is the one that was sent', () => {
+  test.each([
+    ['approve', 'approved'],
+    ['reject', 'rejected'],
+  ] as const)('%s → %s, in the answer, in the table and in the stream', async (decision, status) => {
+    const h = await held();
+    expect((await decide('olga', h, decision)).body).toMatchObject({ status });
+    expect(await fixture.rowOf(h.id)).toMatchObject({ status });
+    expect((await decided(h)).event.data.decision).toBe(status);
+  });
+});
+
+describe('activepieces#14024: only the one request that decides does so', () => {
+  const OLGA = { authorization: `Bearer ${TOKENS.olga}` };
+  const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
+  test.each<[string, RequestInit, 'in the address' | 'in the body' | 'nowhere']>([
+    ['GET', { headers: OLGA }, 'in the address'],
+    ['HEAD', { method: 'HEAD', headers: OLGA }, 'in the address'],
+    ['OPTIONS', { method: 'OPTIONS', headers: OLGA }, 'in the address'],
+    ['PUT', { method: 'PUT', headers: OLGA }, 'in the body'],
+    ['PATCH', { method: 'PATCH', headers: OLGA }, 'in the body'],
+    ['DELETE', { method: 'DELETE', headers: OLGA }, 'in the address'],
+    ['GET that says it is a POST', { headers: { ...OLGA, 'x-http-method-override': 'POST' } }, 'in the address'],
+    ['POST without a body', { method: 'POST', headers: OLGA }, 'in the address'],
+    ['POST of nothing', { method: 'POST', headers: OLGA }, 'nowhere'],
+    ['POST of a form', { method: 'POST', headers: { ...OLGA, ...FORM } }, 'in the body'],
+    ['GET without a token', {}, 'in the address'],
+    ['POST without a token', { method: 'POST' }, 'in the body'],
+    ['POST with a cookie for a token', { method: 'POST', headers: { cookie: `token=${TOKENS.olga}` } }, 'in the body'],
+  ])('%s decides nothing', async (_, init, where) => {
+    const h = await held();
+    const said = { decision: 'approve', digest: h.digest };
+    const query = new URLSearchParams({ ...said, _method: 'POST', access_token: TOKENS.olga });
+    const form = new Headers(init.headers).has('content-type');
+    const headers = new Headers(init.headers);
+    if (where === 'in the body' && !form) headers.set('content-type', 'application/json');
+    for (const path of ['decision', 'withdraw', 'approve', '']) {
+      const response = await fetch(
+        `${url}/v1/approvals/${h.id}${path && `/${path}`}${where === 'in the address' ? `?${query}` : ''}`,
+        {
+          ...init,
+          headers,
+          ...(where === 'in the body' ? { body: form ? query.toString() : JSON.stringify(said) } : {}),
+        },
+      );
+      await response.arrayBuffer();
+      // looking at a call is all that anything but a POST may do
+      if (path !== '') expect(response.status).toBeGreaterThanOrEqual(400);
+    }
     await untouched(h);
   });
 });
@@ -240,7 +315,7 @@ describe('the deadline', () => {
   };
 
   test.each(['approve', 'reject'] as const)(
-    '%s after it marks the call expired, which is no person’s doing',
+    'meho#3441: %s after it marks the call expired, swept or not, which is no person’s doing',
     async (decision) => {
       const h = await overdueCall();
       fixture.policy.answer = 'error';
@@ -288,6 +363,21 @@ describe('the deadline', () => {
   );
 });
 
+describe('a restart', () => {
+  test('NeoAgent#86: loses no call that is held, and one that is decided stays so', async () => {
+    const before = await fixture.start();
+    const [waits, ended] = [await held(), await held()];
+    expect((await call(before.url, 'olga', `/v1/approvals/${ended.id}/decision`, decisionOf(ended))).status).toBe(200);
+    await before.close();
+    const after = await fixture.start();
+    const at = (path: string, body?: unknown) => call(after.url, 'olga', `/v1/approvals/${path}`, body);
+    expect((await at(waits.id)).body).toMatchObject({ status: 'pending', digest: waits.digest });
+    refusedWith(await at(`${ended.id}/decision`, decisionOf(ended)), 409, 'staging.call-closed');
+    expect((await at(`${waits.id}/decision`, decisionOf(waits))).body).toMatchObject({ status: 'approved' });
+    await after.close();
+  });
+});
+
 describe('erased content', () => {
   test('is neither shown nor released; it can be rejected without a reason', async () => {
     const h = await held({ conversationId: 'to-be-erased' });
@@ -309,7 +399,7 @@ describe('erased content', () => {
 });
 
 describe('reading', () => {
-  test('shows the exact arguments, integers beyond 2^53 and spacing included', async () => {
+  test('pi#8943: shows the exact arguments, integers beyond 2^53 and spacing included', async () => {
     const args = '{ "to":"bo@example.org",  "n": 9007199254740993, "t":"\\u202e" }';
     const h = await held({ args });
     const { status, body } = await call(url, 'mia', `/v1/approvals/${h.id}`);

@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => fixture.close());
 
 describe('expiry', () => {
-  test('an overdue call expires by itself: the deadline did it, no person', async () => {
+  test('agent-os#1564: an overdue call expires by itself: the deadline did it, no person', async () => {
     const { proposal } = await fixture.held({}, { expiresAfterSeconds: 1 });
     const { event } = await eventually(() => fixture.decisionOn(proposal.subject));
     expect(event.data).toMatchObject({

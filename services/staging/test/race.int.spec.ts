@@ -29,7 +29,7 @@ const decisionsStored = (count: number) =>
     return rows[0]?.calls === count ? rows[0] : null;
   });
 
-test('200 rounds of 50 racing approvals and rejections have one winner each', async () => {
+test('Archon#2146: 200 rounds of 50 racing approvals and rejections have one winner each', async () => {
   const closers = instances.map((i) => i.app.get(Closer));
   const drafts = await held(200);
   const won = { approved: 0, rejected: 0 };

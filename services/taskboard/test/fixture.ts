@@ -10,6 +10,7 @@ import {
   type EventType,
   type HoldpointEvent,
   type RunStatus,
+  type Sealed,
   type ServiceName,
   STREAM,
   type TaskPromptRequest,
@@ -220,8 +221,8 @@ export class World {
   }
 }
 
-export const approved = (callId: string, number = 42) =>
-  decided(callId, { decision: 'approved', number, frozen: box('frozen') });
+export const approved = (callId: string, number = 42, reason: Sealed | null = null) =>
+  decided(callId, { decision: 'approved', number, reason, frozen: box('frozen') });
 
 export const decided = (callId: string, data: Partial<EventData<'approval.decided'>>) =>
   newEvent('approval.decided', {

@@ -33,9 +33,9 @@ async function offer(): Promise<HoldpointEvent<'task.ready'>> {
 }
 
 describe('– → task.created → open', () => {
-  it('a released call was executed: its wake-up carries number, decider, status and the sealed result', async () => {
+  it('n8n#34645, vercel/ai#17083: a released call was executed: its wake-up carries number, decider, status, and sealed the result and what the approver said', async () => {
     const callId = newId();
-    await world.publish(approved(callId, 7));
+    await world.publish(approved(callId, 7, box('as agreed')));
     await world.publish(executed(callId));
     const event = await eventually(async () => (await world.events('task.created', wakeOf(callId)))[0]);
     expect(event.callid).toBe(callId);
@@ -54,12 +54,12 @@ describe('– → task.created → open', () => {
         reasonCode: null,
         by: ann,
         result: box('result'),
-        reason: null,
+        reason: box('as agreed'),
       },
     });
   });
 
-  it('the execution is heard of before the approval: the wake-up waits for the number', async () => {
+  it('inngest#1433: the execution is heard of before the approval: the wake-up waits for the number', async () => {
     const callId = newId();
     await world.publish(executed(callId));
     await world.publish(approved(callId, 8));
@@ -136,7 +136,7 @@ describe('open → task.ready → offered', () => {
     expect(lease).toBeLessThanOrEqual(60_000);
   });
 
-  it('a lapsed lease → open → offered again, same attempt', async () => {
+  it('trigger.dev#4164: a lapsed lease → open → offered again, same attempt', async () => {
     const { subject } = await offer();
     await lapse(subject);
     expect((await ready(subject, 1, 2)).data.attempt).toBe(1);

@@ -5,6 +5,7 @@ import { isFollowed, Ledger } from './ledger.js';
 import { readMessage } from './read-message.js';
 import type { CheckReport, OpenEntity, StreamMessage } from './report.js';
 import { acceptRunEvent } from './run-grammar.js';
+import { acceptSpaceEvent } from './space-grammar.js';
 import { acceptTaskEvent, stateOf } from './task-grammar.js';
 
 export interface CheckOptions {
@@ -68,6 +69,9 @@ export class StreamCheck {
       case 'task.died':
       case 'task.cancelled':
         return acceptTaskEvent(ledger, event, m.seq);
+      case 'policy.space-created':
+      case 'policy.member-changed':
+        return acceptSpaceEvent(ledger, event, m.seq);
       default:
         return acceptCallEvent(ledger, event, m.seq);
     }

@@ -24,6 +24,18 @@ const expected: [HoldpointEvent, string][] = [
     call.verdict('auto', { mode: 'log-only', wouldBe: 'deny', flags: ['injection'] }),
     'policy says auto (trial mode, would be deny) by "builtin: Mail.send" (rule), flagged injection',
   ],
+  [
+    make('policy.space-created', 'acme', { name: 'Acme GmbH', createdBy: ADA }),
+    'the space "Acme GmbH" is created by ada',
+  ],
+  [
+    make('policy.member-changed', 'acme', { userId: 'bob', displayName: 'Bob "B"', role: 'admin', changedBy: ADA }),
+    'bob ("Bob \\u{22}B\\u{22}") is admin, by ada',
+  ],
+  [
+    make('policy.member-changed', 'acme', { userId: 'bob', displayName: 'Bob', role: null, changedBy: BOB }),
+    'bob (Bob) is no longer a member, by bob',
+  ],
   [call.staged(), 'held for a person as acme#1 by "builtin: Mail.send" until 2030-01-02T00:00:00.000Z'],
   [call.voted(), 'bob votes to approve acme#1'],
   [call.decided('approved'), 'acme#1 is approved by bob'],

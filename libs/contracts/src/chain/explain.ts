@@ -42,6 +42,13 @@ export function explain(e: HoldpointEvent): string {
       const trial = mode === 'log-only' ? ` (trial mode${wouldBe ? `, would be ${wouldBe}` : ''})` : '';
       return `policy says ${verdict}${trial} by ${quoted(rule)}${because(reason)}${flagged(flags)}`;
     }
+    case 'policy.space-created':
+      return `the space ${quoted(e.data.name)} is created by ${who(e.data.createdBy)}`;
+    case 'policy.member-changed': {
+      const { userId, displayName, role, changedBy } = e.data;
+      const now = role === null ? 'is no longer a member' : `is ${role}`;
+      return `${quoted(userId)} (${quoted(displayName)}) ${now}, by ${who(changedBy)}`;
+    }
     case 'call.staged': {
       const { number, rule, expiresAt, flags } = e.data;
       return `held for a person as ${e.spaceid}#${number} by ${quoted(rule)} until ${expiresAt}${flagged(flags)}`;

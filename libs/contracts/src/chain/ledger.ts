@@ -1,6 +1,7 @@
 import type { CallRef, ExecutionClass, Hint, Outcome } from '../call.js';
 import type { RunStatus } from '../events/run.js';
 import type { TaskWork, WakeUp } from '../events/task.js';
+import type { Role } from '../principal.js';
 import type { CallState } from './call-table.js';
 import { type CheckCounts, noCounts, type Violation } from './report.js';
 import type { RunState, TaskState } from './task-table.js';
@@ -75,6 +76,8 @@ export class Ledger {
   readonly calls = new Map<string, Call | Past>();
   readonly runs = new Map<string, Run | Past>();
   readonly tasks = new Map<string, Task | Past>();
+  /** The members of each space whose beginning is in the stream. */
+  readonly spaces = new Map<string, Map<string, Role> | 'cut'>();
   /** The run of each conversation that started last and has not ended. */
   readonly busy = new Map<string, string>();
   /** Numbers for people that have been given out, `acme#42`. */

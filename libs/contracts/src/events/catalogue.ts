@@ -3,6 +3,7 @@ import { approvalDecided, approvalVoted, callStaged } from './approval.js';
 import { type Envelope, type EventDefinition, envelope, schemaUri } from './define.js';
 import { policyDecided } from './policy.js';
 import { runCompleted, runKeyDestroyed, runQueued, runStarted } from './run.js';
+import { policyMemberChanged, policySpaceCreated } from './space.js';
 import { taskCancelled, taskCompleted, taskCreated, taskDied, taskReady, taskRetried } from './task.js';
 import { toolAbandoned, toolExecuted, toolInDoubt, toolProposed, toolStarted } from './tool.js';
 
@@ -17,6 +18,8 @@ const definitions = [
   toolExecuted,
   toolInDoubt,
   policyDecided,
+  policySpaceCreated,
+  policyMemberChanged,
   callStaged,
   approvalVoted,
   approvalDecided,

@@ -4,7 +4,7 @@ import { timestamp, token } from '../ids.js';
 export type ServiceName = 'agent-engine' | 'policy' | 'staging' | 'taskboard' | 'audit';
 
 /** What the subject's last token names. */
-export type Entity = 'run' | 'call' | 'task' | 'conversation';
+export type Entity = 'run' | 'call' | 'task' | 'conversation' | 'space';
 
 export interface EventDefinition<T extends string = string, D extends z.ZodType = z.ZodType> {
   type: T;

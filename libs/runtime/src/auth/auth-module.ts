@@ -1,9 +1,8 @@
 import { type DynamicModule, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { registerHealth } from '../health.js';
-import { AuthGuard } from './auth-guard.js';
 import { IdentityFile } from './identity-file.js';
 
-/** The guard and what it knows people by. A service that cannot read its identity file is not ready. */
+/** Who there is, as the identity file says. A service that cannot read its identity file is not ready. */
 @Module({})
 export class AuthModule implements OnApplicationShutdown {
   readonly #unregister: () => void;
@@ -13,14 +12,10 @@ export class AuthModule implements OnApplicationShutdown {
   }
 
   static forRoot(path: string): DynamicModule {
-    const identities = new IdentityFile(path);
     return {
       module: AuthModule,
-      providers: [
-        { provide: IdentityFile, useValue: identities },
-        { provide: AuthGuard, useValue: new AuthGuard(identities) },
-      ],
-      exports: [AuthGuard],
+      providers: [{ provide: IdentityFile, useFactory: () => new IdentityFile(path) }],
+      exports: [IdentityFile],
     };
   }
 

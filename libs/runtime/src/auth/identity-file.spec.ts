@@ -30,14 +30,16 @@ test('knows people and services by their tokens', async () => {
   for (const no of ['', 'ADA-TOKEN', sha256Hex('ada-token')]) expect(await file.find(no)).toBeNull();
 });
 
-test('a change takes effect at the next request', async () => {
+test('milo#768: a change takes effect at the next request', async () => {
   write({ people: [ada], services: [] });
   const file = new IdentityFile(path);
   expect((await file.find('ada-token'))?.spaces).toEqual({ acme: 'owner' });
   write({ people: [{ ...ada, spaces: { acme: 'admin' } }], services: [] });
   expect((await file.find('ada-token'))?.spaces).toEqual({ acme: 'admin' });
+  const other = new IdentityFile(path);
+  expect(await other.find('ada-token')).not.toBeNull();
   write({ people: [], services: [] });
-  expect(await file.find('ada-token')).toBeNull();
+  for (const instance of [file, other, file, other, other, file]) expect(await instance.find('ada-token')).toBeNull();
 });
 
 test('a file that is gone or wrong lets nobody in, until it is right again', async () => {

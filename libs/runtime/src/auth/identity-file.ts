@@ -1,12 +1,12 @@
 import { timingSafeEqual } from 'node:crypto';
 import { open, stat } from 'node:fs/promises';
-import { sha256Hex as hexDigest, type Identity, identity } from '@holdpoint/contracts';
+import { sha256Hex as hexDigest, type Identity, identity, token } from '@holdpoint/contracts';
 import { z } from 'zod';
 import { sha256 } from '../digest.js';
 import { Refusal } from '../refusal.js';
 
 const person = z.strictObject({ ...identity.omit({ kind: true }).shape, tokenSha256: hexDigest });
-const service = z.strictObject({ id: identity.shape.id, tokenSha256: hexDigest });
+const service = z.strictObject({ id: token, tokenSha256: hexDigest });
 
 /** Who there is. Tokens are kept as their SHA-256 only. */
 export const identityFile = z.strictObject({ people: z.array(person), services: z.array(service) });

@@ -9,8 +9,7 @@ import { Refusal } from '../refusal.js';
  * @throws Refusal `not-found` or `forbidden`
  */
 export function requireRole(who: Identity, spaceId: string | undefined, ...roles: Role[]): asserts spaceId is string {
-  if (who.kind !== 'person')
-    throw new Refusal('forbidden', 'auth.people-only', 'Only a person can do this; use the token of a person.');
+  requirePerson(who);
   const role = spaceId !== undefined && Object.hasOwn(who.spaces, spaceId) ? who.spaces[spaceId] : undefined;
   if (role === undefined)
     throw new Refusal('not-found', 'auth.not-found', 'There is no such thing, or you are not a member of its space.');
@@ -20,4 +19,10 @@ export function requireRole(who: Identity, spaceId: string | undefined, ...roles
       'auth.role-missing',
       `You are ${role} of this space; this needs ${roles.join(' or ')}.`,
     );
+}
+
+/** Somebody who can be answerable. @throws Refusal `forbidden` */
+export function requirePerson(who: Identity): void {
+  if (who.kind !== 'person')
+    throw new Refusal('forbidden', 'auth.people-only', 'Only a person can do this; use the token of a person.');
 }

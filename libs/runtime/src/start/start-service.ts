@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type INestApplication, Logger } from '@nestjs/common';
+import { ConfigError } from '../config.js';
 import { isInfrastructureFault } from '../faults.js';
 import { buildService, openService, type ServiceOptions } from './create-service.js';
 import { JsonLogger } from './json-logger.js';
@@ -66,7 +67,7 @@ export async function startService(options: ServiceOptions): Promise<INestApplic
   } catch (err) {
     // The drain is on its way to end the process.
     if (stop.signal.aborted) return new Promise(() => undefined);
-    return die(explain(err, options), isListenFault(err) ? undefined : err);
+    return die(explain(err, options), isListenFault(err) || err instanceof ConfigError ? undefined : err);
   }
 }
 
@@ -95,6 +96,7 @@ async function start(options: ServiceOptions, log: Logger, stop: AbortSignal): P
 const isListenFault = (err: unknown): boolean => asError(err).message.startsWith('listen ');
 
 function explain(err: unknown, { config }: ServiceOptions): string {
+  if (err instanceof ConfigError) return err.message;
   const where = `${config.HOST}:${config.PORT}`;
   switch (isListenFault(err) ? (err as NodeJS.ErrnoException).code : '') {
     case 'EADDRINUSE':

@@ -105,6 +105,7 @@ const en = {
     const action = named(w.tool, w.action);
     const id = numbered(spaceId, w.callId, w.number);
     const why = reason ? ` Reason given: ${JSON.stringify(reason)}.` : '';
+    const said = reason ? ` The approver said: ${JSON.stringify(reason)}.` : '';
     switch (w.outcome) {
       case 'executed': {
         const how = w.settled
@@ -112,10 +113,10 @@ const en = {
           : w.status === 'Ok'
             ? 'was approved and executed'
             : 'was approved, but the execution failed';
-        return `Your action ${action} (${id}) ${how}.${result ? `\nResult:\n${result}\n` : ' '}Go on.`;
+        return `Your action ${action} (${id}) ${how}.${said}${result ? `\nResult:\n${result}\n` : ' '}Go on.`;
       }
       case 'denied':
-        return `Your action ${action} (${id}) was approved but not executed: ${w.reasonCode ?? 'it is no longer allowed'}. Nothing was done. Propose it anew if it is still needed, or finish.`;
+        return `Your action ${action} (${id}) was approved but not executed: ${w.reasonCode ?? 'it is no longer allowed'}. Nothing was done.${said} Propose it anew if it is still needed, or finish.`;
       case 'rejected':
         return `Your action ${action} (${id}) was rejected by a person. It was not executed.${why} Do not propose the same call again; take the reason into account or finish.`;
       case 'expired':
@@ -250,6 +251,7 @@ const de: Words = {
     const action = named(w.tool, w.action);
     const id = numbered(spaceId, w.callId, w.number);
     const why = reason ? ` Angegebener Grund: ${JSON.stringify(reason)}.` : '';
+    const said = reason ? ` Dazu wurde bei der Freigabe gesagt: ${JSON.stringify(reason)}.` : '';
     switch (w.outcome) {
       case 'executed': {
         const how = w.settled
@@ -257,10 +259,10 @@ const de: Words = {
           : w.status === 'Ok'
             ? 'wurde freigegeben und ausgeführt'
             : 'wurde freigegeben, aber die Ausführung ist gescheitert';
-        return `Deine Aktion ${action} (${id}) ${how}.${result ? `\nErgebnis:\n${result}\n` : ' '}Mach weiter.`;
+        return `Deine Aktion ${action} (${id}) ${how}.${said}${result ? `\nErgebnis:\n${result}\n` : ' '}Mach weiter.`;
       }
       case 'denied':
-        return `Deine Aktion ${action} (${id}) wurde freigegeben, aber nicht ausgeführt: ${w.reasonCode ?? 'sie ist nicht mehr erlaubt'}. Nichts wurde getan. Schlage sie neu vor, falls sie noch nötig ist, oder komm zum Ende.`;
+        return `Deine Aktion ${action} (${id}) wurde freigegeben, aber nicht ausgeführt: ${w.reasonCode ?? 'sie ist nicht mehr erlaubt'}. Nichts wurde getan.${said} Schlage sie neu vor, falls sie noch nötig ist, oder komm zum Ende.`;
       case 'rejected':
         return `Deine Aktion ${action} (${id}) wurde von einem Menschen abgelehnt. Sie wurde nicht ausgeführt.${why} Schlage denselben Aufruf nicht noch einmal vor; berücksichtige den Grund oder komm zum Ende.`;
       case 'expired':

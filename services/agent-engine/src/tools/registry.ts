@@ -34,15 +34,17 @@ export class ToolRegistry {
   readonly #model = new Map<string, ModelTool>();
   readonly #digests = new Map<string, string>();
 
-  /** @throws at start, when two tools or two actions share a name or an action's schema is not strict. */
+  /** @throws at start, when two tools or two actions have names that can be taken for each other, or a schema is not strict. */
   constructor(tools: readonly Tool[]) {
+    const alike = twoAlike(tools.map((t) => t.name));
+    if (alike !== undefined) throw new Error(`two tools are called ${alike.join(' and ')}: rename one`);
     for (const tool of tools) {
       if (!/^[A-Za-z][A-Za-z0-9_-]{0,63}$/.test(tool.name))
         throw new Error(`tool name ${tool.name} is not one that every provider accepts`);
-      if (this.#model.has(tool.name)) throw new Error(`two tools are called ${tool.name}`);
       if (tool.actions.length === 0) throw new Error(`tool ${tool.name} has no action`);
-      if (new Set(tool.actions.map((a) => a.name)).size < tool.actions.length)
-        throw new Error(`two actions of tool ${tool.name} share a name`);
+      const actions = twoAlike(tool.actions.map((a) => a.name));
+      if (actions !== undefined)
+        throw new Error(`two actions of tool ${tool.name} are called ${actions.join(' and ')}: rename one`);
       this.#model.set(tool.name, {
         name: tool.name,
         description: modelDescription(tool),
@@ -109,6 +111,18 @@ export class ToolRegistry {
     if (found === undefined) throw new Error(`tool ${tool.name} is not registered`);
     return found;
   }
+}
+
+/** Names that are one once case and separators are gone, as a provider or a reader may have it. */
+function twoAlike(names: readonly string[]): [string, string] | undefined {
+  const seen = new Map<string, string>();
+  for (const name of names) {
+    const plain = name.toLowerCase().replace(/[^a-z0-9]/g, '');
+    const other = seen.get(plain);
+    if (other !== undefined) return [other, name];
+    seen.set(plain, name);
+  }
+  return undefined;
 }
 
 /** A key of the sender's is repeated only if it is a plain word or an index. */

@@ -157,7 +157,7 @@ describe('attempts', () => {
     remote.letGo();
   }, 90_000);
 
-  it('killed after the effect: no effect takes place twice', async () => {
+  it('wolverine#585, RUNSTR#270: killed after the effect: no effect takes place twice', async () => {
     const { calls } = await interrupted('hold after', kill);
     await expectTakenOver(calls, { idempotent: 1, keyed: 1, reconcilable: 1, once: 1 });
     expect((await settle(calls.once, { happened: true })).status).toBe(200);
@@ -204,7 +204,7 @@ describe('attempts', () => {
     expect((await settle(calls.once, { happened: true })).status).toBe(200);
   }, 90_000);
 
-  it('no answer after the effect: asked for again, looked up, or in doubt', async () => {
+  it('cmcp#571: no answer after the effect: asked for again, looked up, or in doubt', async () => {
     remote.trouble = 'unknown';
     const first = running;
     running = await start();

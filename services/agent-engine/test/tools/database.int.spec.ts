@@ -373,7 +373,7 @@ describe('Database.insert', () => {
     ).toMatchObject({ code: 'arguments.schema' });
   });
 
-  it('done again with the same call id changes nothing and gives the first answer', async () => {
+  it('cmcp#571: done again with the same call id changes nothing and gives the first answer', async () => {
     const first = await ask('insert', clara, { callId: 'same' });
     await target.query("UPDATE customers SET name = 'changed since'");
     expect(await ask('insert', clara, { callId: 'same', attempt: 2 })).toEqual(first);

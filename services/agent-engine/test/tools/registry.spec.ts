@@ -56,6 +56,12 @@ describe('resolve', () => {
     ['{"action":null,"id":"42"}', 'arguments.action-unknown'],
     ['{"action":{"name":"delete"},"id":"42"}', 'arguments.action-unknown'],
     ['{"action":["delete"],"id":"42"}', 'arguments.action-unknown'],
+    ['{"action":7,"id":"42"}', 'arguments.action-unknown'],
+    ['{"action":true,"id":"42"}', 'arguments.action-unknown'],
+    ['{"action":["list","delete"],"id":"42"}', 'arguments.action-unknown'],
+    ['{"action":{"toString":"delete"},"id":"42"}', 'arguments.action-unknown'],
+    ['{"Action":"delete","id":"42"}', 'arguments.action-missing'],
+    ['{"action":"DELETE ","id":"42"}', 'arguments.action-unknown'],
     ['{"action":"Delete","id":"42"}', 'arguments.action-unknown'],
     ['{"action":"delete ","id":"42"}', 'arguments.action-unknown'],
     ['{"action":" delete","id":"42"}', 'arguments.action-unknown'],
@@ -75,7 +81,7 @@ describe('resolve', () => {
     ['{"action":"delete","id":18446744073709551617}', 'arguments.schema'],
     ['{"action":"delete","id":1,"sure":"false"}', 'arguments.schema'],
     ['{"action":"delete","id":1,"sure":null}', 'arguments.schema'],
-  ])('refuses %s', (json, code) => {
+  ])('pipefy/ai-toolkit#630: refuses %s', (json, code) => {
     expect(resolve(json)).toMatchObject({ ok: false, code });
   });
 
@@ -91,13 +97,17 @@ describe('resolve', () => {
     expect(refused[2]).toMatchObject({ message: expect.stringMatching(/Records\.delete.*"id".*an integer from 0/) });
   });
 
-  it('knows a tool by its exact name alone', () => {
+  it('gemini-cli#12511, qwen-code#10199: knows a tool by its exact name alone', () => {
     expect(registry.find('Mail')?.name).toBe('Mail');
     for (const name of [
       'mail',
       'Mail ',
       'Ma\u200bil',
       'Mail.send',
+      'Mail_send',
+      'builtin.Mail',
+      'builtin__Mail',
+      'mcp__builtin__Mail',
       'multi_tool_use.parallel',
       'constructor',
       '__proto__',
@@ -279,11 +289,19 @@ describe('a registry', () => {
       },
     });
     expect(one(z.strictObject({ action: z.literal('list'), loop }))).toThrow();
-    expect(() => new ToolRegistry([records, records])).toThrow('two tools');
-    expect(() => new ToolRegistry([{ ...records, actions: [list, list] }])).toThrow('two actions');
     expect(() => new ToolRegistry([{ ...records, actions: [] }])).toThrow('no action');
     expect(() => new ToolRegistry([{ ...records, name: 'mcp/x' }])).toThrow('provider');
   });
+
+  it.each(['Records', 'records', 'Rec-ords', 'Rec_Ords', 'RECORDS_'])(
+    'qwen-code#10199: does not start with a second tool or action that may become the same name: %s',
+    (name) => {
+      expect(() => new ToolRegistry([records, { ...records, name }])).toThrow('two tools');
+      const named = (n: string) => action(n, z.strictObject({ action: z.literal(n) }));
+      const actions = [named('Records'), named(name)];
+      expect(() => new ToolRegistry([{ ...records, actions }])).toThrow('two actions');
+    },
+  );
 
   it('hands over nothing that a schema has quietly changed', () => {
     const trimming = new ToolRegistry([

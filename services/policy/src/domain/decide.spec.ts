@@ -162,6 +162,48 @@ describe('resolution', () => {
     expect(judge(call('Mail', 'send'), rules)).toMatchObject({ verdict, rule, reason: 'rule' });
   });
 
+  const held = operator('Mail', 'approve', { action: 'send' });
+  test.each<[string, Rule[], Partial<RuleSet>]>([
+    ['for the whole tool', [operator('Mail', 'auto')], {}],
+    ['for the whole tool on its server', [operator('Mail', 'auto', { server: 'builtin' })], {}],
+    ['for the whole tool and this agent', [operator('Mail', 'auto', { agent: 'assistant' })], {}],
+    ['for everything', [], { fallback: 'auto' }],
+    [
+      'for all that can be general at once',
+      [operator('Mail', 'auto'), operator('Mail', 'auto', { agent: 'assistant' })],
+      { fallback: 'auto' },
+    ],
+    [
+      'of a name that looks like a pattern',
+      ['*', '.*', 'Ma*', '%'].map((any) => operator(any, 'auto', { action: any })),
+      {},
+    ],
+    [
+      'of an action that looks like a pattern',
+      ['*', '.*', 's*', ''].map((any) => operator('Mail', 'auto', { action: any })),
+      {},
+    ],
+  ])('claude-code#26276: an allow %s does not beat a hold of the action', (_, allows, more) => {
+    for (const rules of [[...allows, held], [held, ...allows], allows])
+      expect(judge(call('Mail', 'send'), ruleSet(rules, more)).verdict).toBe('approve');
+  });
+  test('claude-code#9792: rules that match nothing, or nothing any more, weaken no other', () => {
+    const odd = ['', ' ', '(', '[a-', '\\', '__proto__', 'constructor', '\u0000', 'x'.repeat(10_000)];
+    const rules = odd.flatMap((name) => [
+      operator(name, 'auto'),
+      operator('Mail', 'auto', { action: name }),
+      operator('Mail', 'auto', { action: 'send', server: name }),
+      operator('Mail', 'auto', { action: 'send', agent: name }),
+    ]);
+    const denied = operator('Mail', 'deny', { action: 'send' });
+    for (const all of [
+      [...rules, denied],
+      [denied, ...rules],
+    ])
+      expect(judge(call('Mail', 'send'), all).verdict).toBe('deny');
+    expect(judge(call('Mail', 'send'), rules).verdict).toBe('approve');
+  });
+
   test.each<[Verdict, string | null, Verdict]>([
     ['approve', 'read_inbox', 'approve'],
     ['deny', 'read_inbox', 'deny'],
@@ -273,7 +315,61 @@ describe('foreign tools', () => {
       'deny',
     );
   });
-  test('gain nothing from calling their server like ours', () => {
+  test.each<[string, string, string | null]>([
+    ['github_evil', 'get_issue', null],
+    ['github.evil', 'get_issue', null],
+    ['github__get', 'issue', null],
+    ['git', 'hub_get_issue', null],
+    ['git', 'hub__get_issue', null],
+    ['github ', 'get_issue', null],
+    ['GitHub', 'get_issue', null],
+    ['githսb', 'get_issue', null],
+    ['github\u200b', 'get_issue', null],
+    ['github/get_issue', 'get_issue', null],
+    ['', 'github__get_issue', null],
+    ['evil', 'github__get_issue', null],
+    ['evil', 'github.get_issue', null],
+    ['evil', 'get_issue', null],
+    ['github', 'get_issue_and_more', null],
+    ['github', 'get', 'issue'],
+    ['builtin', 'get_issue', null],
+  ])(
+    'gemini-cli#12511: %j with tool %j gains nothing from what is allowed to another server',
+    (server, tool, action) => {
+      const allowed = operator('get_issue', 'auto', { server: 'github' });
+      const facts = foreignTool({ actions: action === null ? [] : [action] });
+      expect(
+        judge(call('get_issue', null, { server: 'github' }), [allowed], foreignTool({ actions: [] })).verdict,
+      ).toBe('auto');
+      expect(judge(call(tool, action, { server }), [allowed], facts).verdict).toBe('approve');
+    },
+  );
+  test.each([
+    ['get_issue', 'get-issue'],
+    ['get_issue', 'get.issue'],
+    ['get_issue', 'get/issue'],
+    ['get_issue', 'Get_Issue'],
+    ['get_issue', 'getissue'],
+    ['get_issue', 'get_issue_'],
+    ['get_issue', 'get issue'],
+    ['a'.repeat(64), `${'a'.repeat(64)}b`],
+  ])(
+    'qwen-code#10199: %j and %j may become one name elsewhere; here neither is allowed for the other, and a ban is for both',
+    (one, other) => {
+      const at = (tool: string, rules: Rule[]) =>
+        judge(call(tool, null, { server: 'github' }), rules, foreignTool({ actions: [] })).verdict;
+      for (const [named, called] of [
+        [one, other],
+        [other, one],
+      ] as const) {
+        expect(at(called, [operator(named, 'auto', { server: 'github' })])).toBe('approve');
+        const sanitised = named.length < 64 && called.length < 64;
+        const both = [operator(called, 'auto', { server: 'github' }), operator(named, 'deny', { server: 'github' })];
+        if (sanitised) expect(at(called, both)).toBe('deny');
+      }
+    },
+  );
+  test('gemini-cli#12511: gain nothing from calling their server like ours', () => {
     const rules = [operator('Clock', 'auto', { server: 'builtin' })];
     expect(judge(call('Clock', 'now'), rules, foreignTool()).verdict).toBe('approve');
     expect(judge(call('Clock', 'now', { server: 'bui1tin' }), rules, foreignTool()).verdict).toBe('approve');
@@ -329,7 +425,7 @@ describe('another spelling', () => {
     'se\u0000nd',
     '__proto__',
     '',
-  ])('Mail.%j is held like Mail.send', (action) => {
+  ])('pipefy/ai-toolkit#630: Mail.%j is held like Mail.send', (action) => {
     expect(judge(call('Mail', action)).verdict).toBe('approve');
   });
   test('of the tool is held as well', () => {

@@ -14,8 +14,11 @@ const MARKERS: readonly RegExp[] = [
   /(?:^|\n)\s{0,8}(?:#{1,6}\s{0,4})?(?:system|assistant)\s{0,4}:/,
 ];
 
-/** Characters that a screen does not show or that reorder what it shows; ordinary line breaks and tabs aside. */
-const HIDDEN = /[[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\p{Cc}]--[\t\n\r]]/v;
+/**
+ * Characters that a screen does not show or that reorder what it shows; ordinary line breaks and tabs aside. U+2800 and
+ * U+1D159 are symbols by their class and leave nothing to see.
+ */
+const HIDDEN = /[[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\p{Cc}\u2800\u{1d159}]--[\t\n\r]]/v;
 const HIDDEN_ALL = new RegExp(HIDDEN, 'gv');
 
 export type InjectionFlag = 'injection-marker' | 'hidden-characters';

@@ -1,4 +1,4 @@
-import type { PolicyMode, Verdict } from '@holdpoint/contracts';
+import type { PolicyMode, Role, Verdict } from '@holdpoint/contracts';
 
 export interface DecisionsTable {
   call_id: string;
@@ -15,6 +15,24 @@ export interface DecisionsTable {
   decided_at: Date;
 }
 
+export interface SpacesTable {
+  space_id: string;
+  name: string;
+  created_by: string;
+  created_at: Date;
+}
+
+export interface SpaceMembersTable {
+  space_id: string;
+  user_id: string;
+  display_name: string;
+  role: Role;
+  changed_by: string;
+  changed_at: Date;
+}
+
 export interface PolicyDatabase {
   decisions: DecisionsTable;
+  spaces: SpacesTable;
+  space_members: SpaceMembersTable;
 }

@@ -150,7 +150,7 @@ describe('events that come late, twice or in another order', () => {
     expect(evolve(offered(), foreign)).toEqual(offered());
   });
 
-  it('whatever the order and however often: every task ends as its runs did, and nothing is stuck', () => {
+  it('trigger.dev#4164: whatever the order and however often: every task ends as its runs did, and nothing is stuck', () => {
     const outcomes = fc.array(fc.constantFrom<RunStatus>('ok', 'failed', 'interrupted', 'cancelled'), {
       minLength: ATTEMPTS,
       maxLength: ATTEMPTS,

@@ -4,6 +4,7 @@ import { wakeUpAfterDecision, wakeUpAfterExecution, wakeUpTaskId } from './wake-
 
 const ann = { kind: 'person', id: 'ann' } as const;
 const box = { kid: 'k1', iv: 'AAAAAAAAAAAAAAAA', ct: 'AAAA' };
+const said = { ...box, ct: 'BBBB' };
 const call = {
   agent: 'writer',
   model: 'scripted',
@@ -39,30 +40,33 @@ describe('the wake-up of a held call', () => {
     ['Ok', 'executed'],
     ['Error', 'executed'],
     ['Denied', 'denied'],
-  ] as const)('tool.executed %s → %s, with the result', (status, outcome) => {
-    const task = wakeUpAfterExecution(executed({ status }), { number: 42, by: ann });
-    expect(task?.work).toMatchObject({ conversationId: 'v1', agent: 'writer', principal: ann });
-    expect(task?.work.wakeUp).toEqual({
-      callId: 'c1',
-      number: 42,
-      tool: 'Mail',
-      action: 'send',
-      outcome,
-      status,
-      settled: false,
-      reasonCode: null,
-      by: ann,
-      result: box,
-      reason: null,
-    });
-  });
+  ] as const)(
+    'vercel/ai#17083: tool.executed %s → %s, with the result and what the approver said',
+    (status, outcome) => {
+      const task = wakeUpAfterExecution(executed({ status }), { number: 42, by: ann, reason: said });
+      expect(task?.work).toMatchObject({ conversationId: 'v1', agent: 'writer', principal: ann });
+      expect(task?.work.wakeUp).toEqual({
+        callId: 'c1',
+        number: 42,
+        tool: 'Mail',
+        action: 'send',
+        outcome,
+        status,
+        settled: false,
+        reasonCode: null,
+        by: ann,
+        result: box,
+        reason: said,
+      });
+    },
+  );
   it('says when a person settled a call in doubt, and who', () => {
     const bob = { kind: 'person', id: 'bob' } as const;
-    const task = wakeUpAfterExecution(executed({ settledBy: bob }), { number: 42, by: ann });
+    const task = wakeUpAfterExecution(executed({ settledBy: bob }), { number: 42, by: ann, reason: null });
     expect(task?.work.wakeUp).toMatchObject({ settled: true, by: bob });
   });
   it('leaves unknown what could not be read of the decision', () => {
-    expect(wakeUpAfterExecution(executed(), null)?.work.wakeUp).toMatchObject({ number: null, by: null });
+    expect(wakeUpAfterExecution(executed(), null)?.work.wakeUp).toMatchObject({ number: null, by: null, reason: null });
   });
   it('is none for a call that nobody held, and none for a cancelled one', () => {
     expect(wakeUpAfterExecution(executed({ held: false }), null)).toBeNull();

@@ -1,4 +1,4 @@
-import type { EventData, HoldpointEvent, Principal } from '@holdpoint/contracts';
+import type { EventData, HoldpointEvent, Principal, Sealed } from '@holdpoint/contracts';
 
 /** A call has at most one wake-up: its task id derives from the call id (charter, section 7). */
 export const wakeUpTaskId = (callId: string): string => `wake-${callId}`;
@@ -9,6 +9,8 @@ const TASKBOARD: Principal = { kind: 'service', id: 'taskboard' };
 export interface Approval {
   number: number;
   by: Principal | null;
+  /** What the approver said, sealed. */
+  reason: Sealed | null;
 }
 
 /**
@@ -29,7 +31,7 @@ export function wakeUpAfterExecution(
     reasonCode: reason ?? null,
     by: settledBy ?? approval?.by ?? null,
     result,
-    reason: null,
+    reason: approval?.reason ?? null,
   });
 }
 

@@ -1,4 +1,4 @@
-import type { HoldpointEvent } from '@holdpoint/contracts';
+import { type HoldpointEvent, sealed } from '@holdpoint/contracts';
 import type { Kysely, Transaction } from 'kysely';
 import type { Approval } from '../domain/wake-up.js';
 import type { Database } from './schema.js';
@@ -7,7 +7,7 @@ export class Approvals {
   constructor(private readonly db: Kysely<Database>) {}
 
   async add(tx: Transaction<Database>, event: HoldpointEvent<'approval.decided'>): Promise<void> {
-    const { number, by } = event.data;
+    const { number, by, reason } = event.data;
     await tx
       .insertInto('approvals')
       .values({
@@ -16,6 +16,7 @@ export class Approvals {
         number,
         by_kind: by?.kind ?? null,
         by_id: by?.id ?? null,
+        reason: reason === null ? null : JSON.stringify(reason),
       })
       .onConflict((oc) => oc.doNothing())
       .execute();
@@ -30,6 +31,6 @@ export class Approvals {
       .executeTakeFirst();
     if (row === undefined) return null;
     const by = row.by_kind === null || row.by_id === null ? null : { kind: row.by_kind, id: row.by_id };
-    return { number: row.number, by };
+    return { number: row.number, by, reason: row.reason === null ? null : sealed.parse(JSON.parse(row.reason)) };
   }
 }

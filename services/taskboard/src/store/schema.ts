@@ -30,5 +30,7 @@ export interface Database {
     number: number;
     by_kind: Principal['kind'] | null;
     by_id: string | null;
+    /** The sealed box as JSON text. */
+    reason: string | null;
   };
 }

@@ -1,0 +1,35 @@
+import { memberships, type Role } from '@holdpoint/contracts';
+import { Refusal } from '../refusal.js';
+import { serviceClient } from '../service-client.js';
+
+/** Where it stands what a person may do. */
+export interface Memberships {
+  /** The person's role in each space that they are a member of, as it is at this moment. @throws when that cannot be known */
+  rolesOf(userId: string): Promise<Record<string, Role>>;
+}
+
+const TIMEOUT_MS = 2_000;
+
+/**
+ * Asks policy anew for every request. Nothing is kept: with a cache in each instance a revoked person would be let in and
+ * kept out in turn, and a lookup costs a millisecond. Without an answer nobody is let in.
+ */
+export function policyMemberships(baseUrl: string, token: string): Memberships {
+  const policy = serviceClient({ baseUrl, token, timeoutMs: TIMEOUT_MS });
+  return {
+    async rolesOf(userId) {
+      try {
+        const told = await policy.get(`/internal/members/${encodeURIComponent(userId)}/spaces`, memberships);
+        if (told.userId !== userId) throw new Error('policy answered for somebody else');
+        return told.spaces;
+      } catch (cause) {
+        throw new Refusal(
+          'unavailable',
+          'auth.memberships-unavailable',
+          'What you may do cannot be looked up at the moment, so nothing is let through. Nothing was done; try again shortly.',
+          { cause },
+        );
+      }
+    },
+  };
+}
