@@ -39,8 +39,8 @@ test('a place where nothing can be made is refused at once, and named', async ()
 
 test('secrets are made once and are for the owner alone', async () => {
   const home = await openHome(join(scratch, 'new', 'home'));
-  const first = await loadSecrets(home, ['ada']);
-  const again = await loadSecrets(await openHome(home.path), ['ada', 'ben']);
+  const first = await loadSecrets(home, ['ada'], []);
+  const again = await loadSecrets(await openHome(home.path), ['ada', 'ben'], []);
   expect(again).toEqual({ ...first, people: { ada: first.people['ada'], ben: again.people['ben'] } });
   await writeIdentities(home, again);
   for (const file of [home.secrets, home.masterKey, home.identities])

@@ -10,7 +10,7 @@ export const policySpaceCreated = define({
   entity: 'space',
   once: true,
   description: 'A space begins. Whoever created it becomes its first owner, by the event after this one.',
-  when: 'When somebody who may makes a space.',
+  when: 'When a person makes a space, in the transaction that stores it.',
   data: z.strictObject({ name: displayName, createdBy: principal }),
 });
 
@@ -21,7 +21,7 @@ export const policyMemberChanged = define({
   entity: 'space',
   once: false,
   description: 'What a person may do in the space from now on.',
-  when: 'When somebody becomes a member, gets another role, name or groups, or is a member no longer.',
+  when: 'When a person is given a role in a space, another role or none, in the transaction that stores it.',
   data: z.strictObject({
     userId,
     displayName,
