@@ -11,6 +11,7 @@ import {
   eventContext,
   RetryLater,
 } from './event-context.js';
+import { processSpan } from './event-spans.js';
 import { readEvent, refuseBrokerHeaders } from './stored.js';
 
 /** What becomes of a delivery. `pause`: what we depend on is down, hand it out again once it may be up. */
@@ -74,7 +75,9 @@ export class Deliverer {
 
   async #handle(event: HoldpointEvent, delivery: Delivery): Promise<void> {
     const { handler, db, committed } = this.options;
-    await handler(event, eventContext(delivery, event.id, db, committed));
+    await processSpan(event, delivery, async () => {
+      await handler(event, eventContext(delivery, event.id, db, committed));
+    });
   }
 
   async #failed(delivery: Delivery, err: unknown): Promise<Verdict> {

@@ -9,6 +9,7 @@ import {
   sourceOf,
   subjectOf,
 } from '@holdpoint/contracts';
+import { currentTraceparent } from '@holdpoint/runtime';
 import { monotonicFactory } from 'ulid';
 
 const next = monotonicFactory();
@@ -27,7 +28,7 @@ export interface NewEvent<T extends EventType> {
   /** Id of the event that brought this one about. */
   causationId?: string | undefined;
   data: EventData<T>;
-  /** W3C trace context of the work that this event belongs to. */
+  /** W3C trace context of the work that this event belongs to, for where no span is active: an active one is that work. */
   traceparent?: string | undefined;
   id?: string | undefined;
   time?: Date | undefined;
@@ -53,7 +54,7 @@ export function newEvent<T extends EventType>(type: T, e: NewEvent<T>): Holdpoin
       runid: e.runId ?? (entity === 'run' ? e.entityId : undefined),
       callid: e.callId ?? (entity === 'call' ? e.entityId : undefined),
       causationid: e.causationId,
-      traceparent: e.traceparent,
+      traceparent: currentTraceparent() ?? e.traceparent,
     }),
     data: e.data,
   });

@@ -4,6 +4,7 @@ import { Unavailable } from '@holdpoint/runtime';
 import { JetStreamApiCodes, JetStreamApiError, type PubAck } from '@nats-io/jetstream';
 import { errors } from '@nats-io/nats-core';
 import { Bus } from './bus.js';
+import { publishSpan } from './event-spans.js';
 import { type RawMessage, type Stored, toStored } from './stored.js';
 import { StreamReader } from './stream-reader.js';
 
@@ -61,7 +62,17 @@ export class EventPublisher {
     return this.store(outgoing(event, this.bus.name));
   }
 
-  async store(out: Outgoing): Promise<{ seq: number }> {
+  store(out: Outgoing): Promise<{ seq: number }> {
+    return publishSpan(out, () => this.#store(out));
+  }
+
+  /** Whether this very event is the latest on its subject, and where. */
+  async findLast(out: Outgoing): Promise<{ seq: number } | null> {
+    const stored = await this.reader.lastRaw(out.subject);
+    return stored && same(stored, out) ? { seq: stored.seq } : null;
+  }
+
+  async #store(out: Outgoing): Promise<{ seq: number }> {
     let ack: PubAck;
     try {
       ack = await this.bus.request(() =>
@@ -77,12 +88,6 @@ export class EventPublisher {
     }
     if (ack.stream !== STREAM) throw new Unpublishable(`${out.subject} was answered by another stream`);
     return ack.duplicate ? this.#confirmDuplicate(out, ack.seq) : { seq: ack.seq };
-  }
-
-  /** Whether this very event is the latest on its subject, and where. */
-  async findLast(out: Outgoing): Promise<{ seq: number } | null> {
-    const stored = await this.reader.lastRaw(out.subject);
-    return stored && same(stored, out) ? { seq: stored.seq } : null;
   }
 
   #compare(out: Outgoing, stored: RawMessage): { seq: number } {

@@ -24,3 +24,16 @@ export { createService, type ServiceOptions, type Transport } from './start/crea
 export { orExit, startService } from './start/start-service.js';
 export { unguardedRoutes } from './start/web-server.js';
 export { passed, type Step } from './steps.js';
+export {
+  type Attributes,
+  continuing,
+  currentTraceparent,
+  detached,
+  errorType,
+  inSpan,
+  inTraceOf,
+  isTracing,
+  markFailed,
+  type Span,
+  SpanKind,
+} from './telemetry/spans.js';

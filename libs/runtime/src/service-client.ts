@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import { Unavailable } from './faults.js';
 import { kindOf } from './http/problem.js';
 import { Refusal } from './refusal.js';
+import { currentTraceparent, inSpan, markFailed, SpanKind } from './telemetry/spans.js';
 
 export interface ServiceClientOptions {
   /** Origin of the other service, such as `http://127.0.0.1:4102`. */
@@ -34,20 +35,22 @@ export function serviceClient({ baseUrl, token, timeoutMs }: ServiceClientOption
     const url = new URL(path, origin);
     // The token goes to that service alone, whatever the path.
     if (url.origin !== origin) throw new Error('the path leads to another origin');
-    const answer = await reach(url, method, body);
+    const answer = await traced(url, method, () => reach(url, method, body));
     if (answer.status >= 200 && answer.status < 300) return fit(answer, schema, url);
     if (answer.status >= 500 || [401, 408, 429].includes(answer.status))
       throw new Unavailable(`${method} ${url.href} answered ${answer.status}`);
     throw refusalOf(answer);
   }
 
-  async function reach(url: URL, method: string, body: unknown): Promise<{ status: number; text: string }> {
+  async function reach(url: URL, method: string, body: unknown): Promise<Answer> {
+    const traceparent = currentTraceparent();
     try {
       const response = await fetch(url, {
         method,
         headers: {
           authorization: `Bearer ${token}`,
           accept: 'application/json',
+          ...(traceparent !== undefined && { traceparent }),
           ...(body !== undefined && { 'content-type': 'application/json' }),
         },
         ...(body !== undefined && { body: JSON.stringify(body) }),
@@ -65,6 +68,27 @@ export function serviceClient({ baseUrl, token, timeoutMs }: ServiceClientOption
     post: (path, body, schema) => ask('POST', path, schema, body),
   };
 }
+
+interface Answer {
+  status: number;
+  text: string;
+}
+
+/** Named by the method alone: the other service knows its route, and says it in its own span. */
+const traced = ({ hostname, port }: URL, method: string, ask: () => Promise<Answer>): Promise<Answer> =>
+  inSpan(
+    method,
+    {
+      kind: SpanKind.CLIENT,
+      attributes: { 'http.request.method': method, 'server.address': hostname, 'server.port': Number(port) || 80 },
+    },
+    async (span) => {
+      const answer = await ask();
+      span.setAttribute('http.response.status_code', answer.status);
+      if (answer.status >= 400) markFailed(span, String(answer.status));
+      return answer;
+    },
+  );
 
 function fit<S extends z.ZodType>(answer: { text: string }, schema: S, url: URL): z.infer<S> {
   const parsed = schema.safeParse(json(answer.text));

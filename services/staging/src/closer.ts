@@ -1,6 +1,6 @@
 import { Outbox, OutboxRelay } from '@holdpoint/eventing';
 import type { Kysely } from 'kysely';
-import { approvalDecided } from './facts.js';
+import { withDecision } from './facts.js';
 import { noSuchCall } from './refusals.js';
 import { type Closing, type FrozenCall, FrozenCalls } from './store/frozen-calls.js';
 import type { StagingDatabase } from './store/schema.js';
@@ -27,7 +27,7 @@ export class Closer {
       const closed = closing === null ? undefined : await this.calls.close(tx, callId, closing);
       const call = closed ?? (await this.calls.expire(tx, callId));
       if (call === undefined) throw new Error(`call ${callId} is neither in time nor overdue: the clock was set back`);
-      await this.outbox.add(tx, approvalDecided(call));
+      await withDecision(call, (event) => this.outbox.add(tx, event));
       return { won: closed !== undefined, call };
     });
     this.relay.poke();

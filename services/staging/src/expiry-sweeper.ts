@@ -3,7 +3,7 @@ import { Outbox, OutboxRelay } from '@holdpoint/eventing';
 import { isInfrastructureFault } from '@holdpoint/runtime';
 import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import type { Kysely } from 'kysely';
-import { approvalDecided } from './facts.js';
+import { withDecision } from './facts.js';
 import { FrozenCalls } from './store/frozen-calls.js';
 import type { StagingDatabase } from './store/schema.js';
 
@@ -43,7 +43,7 @@ export class ExpirySweeper implements OnApplicationBootstrap, OnModuleDestroy {
         const overdue = await this.calls.lockOverdue(tx, BATCH);
         for (const callId of overdue) {
           const expired = await this.calls.expire(tx, callId);
-          if (expired !== undefined) await this.outbox.add(tx, approvalDecided(expired));
+          if (expired !== undefined) await withDecision(expired, (event) => this.outbox.add(tx, event));
         }
         return overdue.length;
       });

@@ -1,5 +1,6 @@
 import { type HoldpointEvent, type Sealed, sealed } from '@holdpoint/contracts';
 import { newEvent } from '@holdpoint/eventing';
+import { inTraceOf } from '@holdpoint/runtime';
 import type { FrozenCall } from './store/frozen-calls.js';
 
 /** The call as every event about it names it. */
@@ -40,8 +41,20 @@ export const callStaged = (c: FrozenCall, causationId: string): HoldpointEvent<'
     },
   });
 
+/**
+ * Hands over the decision's event as one of the call's own trace, in which the execution goes on. Whoever decided is in
+ * another one, that of their request, or in none; the two are linked.
+ */
+export const withDecision = (c: FrozenCall, add: (event: HoldpointEvent<'approval.decided'>) => Promise<void>) =>
+  inTraceOf(
+    c.traceparent,
+    'decide call',
+    { 'holdpoint.space.id': c.space_id, 'holdpoint.call.id': c.call_id, 'holdpoint.decision': c.status },
+    () => add(approvalDecided(c)),
+  );
+
 /** The one decision, as the row has it; an approval carries the box that the proposal carried. */
-export function approvalDecided(c: FrozenCall): HoldpointEvent<'approval.decided'> {
+function approvalDecided(c: FrozenCall): HoldpointEvent<'approval.decided'> {
   if (c.status === 'pending' || c.decided_at === null || c.cause === null || c.decided_under === null)
     throw new Error(`call ${c.call_id} is not decided`);
   return newEvent('approval.decided', {

@@ -76,7 +76,7 @@ export class Board {
       entityId: task.id,
       callId: task.work.wakeUp?.callId,
       causationId: cause?.id,
-      traceparent: cause?.traceparent,
+      traceparent: cause?.traceparent ?? task.traceparent ?? undefined,
       data: draft.data,
     });
     const after = evolve(task, event);

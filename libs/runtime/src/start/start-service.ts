@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type INestApplication, Logger } from '@nestjs/common';
 import { ConfigError } from '../config.js';
 import { isInfrastructureFault } from '../faults.js';
+import { startTelemetry } from '../telemetry/start-telemetry.js';
 import { buildService, openService, type ServiceOptions } from './create-service.js';
 import { JsonLogger } from './json-logger.js';
 import { openWaitingRoom } from './waiting-room.js';
@@ -28,7 +29,7 @@ export function orExit<T>(name: string, read: () => T): T {
  * Runs a service as a process of its own, until it is told to stop.
  * - A dependency that is down at start is waited for: `/healthz` answers, `/readyz` says 503.
  * - SIGTERM, SIGINT and the end of a supervisor's IPC channel drain it: requests and events in hand are finished, for at
- *   most `drainMs`. Telling it twice changes nothing.
+ *   most `drainMs`, and the last spans are sent. Telling it twice changes nothing.
  * - Any other fault at start, and any error that nobody caught, is logged and ends the process with status 1, for the
  *   supervisor to start it again.
  */
@@ -47,7 +48,8 @@ export async function startService(options: ServiceOptions): Promise<INestApplic
   process.on('unhandledRejection', (reason) => die('a promise was rejected and nobody cared', reason));
   process.on('uncaughtException', (error) => die('an error was thrown and nobody caught it', error));
 
-  const starting = start(options, log, stop.signal);
+  const telemetry = startTelemetry(options.name);
+  const starting = telemetry.then(() => start(options, log, stop.signal));
   const drain = async (why: string) => {
     if (stop.signal.aborted) return;
     stop.abort();
@@ -55,6 +57,7 @@ export async function startService(options: ServiceOptions): Promise<INestApplic
     setTimeout(() => die(`work in hand did not end within ${drainMs} ms`), drainMs);
     const app = await starting.catch(() => undefined);
     await app?.close();
+    await (await telemetry)();
     process.exit(0);
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void drain(signal));

@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyServerOptions, RouteOptions 
 import { PROBLEM_TYPE, plainProblem } from '../http/problem.js';
 import { repeatedKey } from '../http/repeated-key.js';
 import { Refusal } from '../refusal.js';
+import { traceRequests } from '../telemetry/request-spans.js';
 
 const BODY_LIMIT = 1024 * 1024;
 const routes = new WeakMap<object, RouteOptions[]>();
@@ -50,6 +51,7 @@ export function webServer(): FastifyAdapter {
       if (!fastify.server.listening) setImmediate(() => fastify.server.closeIdleConnections());
     });
   });
+  traceRequests(fastify);
   const seen: RouteOptions[] = [];
   routes.set(fastify, seen);
   fastify.addHook('onRoute', (route) => {

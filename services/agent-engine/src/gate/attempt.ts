@@ -1,4 +1,5 @@
 import type { Earlier } from '../domain/conclude.js';
+import { effectSpan } from '../spans.js';
 import type { ToolAction, ToolContext, ToolOutcome } from '../tools/tool.js';
 
 type Context = Omit<ToolContext, 'signal'>;
@@ -12,7 +13,7 @@ export const notBegun: AttemptOutcome = {
 
 /** A tool that throws after the point of no return has not said what happened; only a read may be called failed then. */
 export const attempt = (action: ToolAction, args: unknown, context: Context): Promise<ToolOutcome> =>
-  bounded(action, context, (ctx) => action.run(args, ctx));
+  effectSpan(action, () => bounded(action, context, (ctx) => action.run(args, ctx)));
 
 /**
  * A further attempt. What an idempotent or keyed action does is done once however often it is asked for; a reconcilable

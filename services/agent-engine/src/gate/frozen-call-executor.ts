@@ -3,6 +3,7 @@ import { newId, RetryLater } from '@holdpoint/eventing';
 import { isInfrastructureFault } from '@holdpoint/runtime';
 import { Logger } from '@nestjs/common';
 import type { AgentDeclaration } from '../config.js';
+import { attemptSpan } from '../spans.js';
 import type { Claim, Executions } from '../store/executions.js';
 import type { Effects } from './effects.js';
 import type { FrozenArguments, Ready } from './frozen-arguments.js';
@@ -53,14 +54,16 @@ export class FrozenCallExecutor {
     if (answer.halted) throw new RetryLater(HALT_RETRY_MS);
     if (answer.verdict === 'deny') return this.#refuse(claim, 'policy.denied');
 
-    await this.effects.execute({
-      claim,
-      action: ready.action,
-      args: ready.args,
-      salt: ready.nonce,
-      cancelled: () => false,
-      causationId: event.id,
-    });
+    await attemptSpan(claim, () =>
+      this.effects.execute({
+        claim,
+        action: ready.action,
+        args: ready.args,
+        salt: ready.nonce,
+        cancelled: () => false,
+        causationId: event.id,
+      }),
+    );
   }
 
   /** @returns the reason why the call must not run, or what is needed to run it. Changes nothing. */

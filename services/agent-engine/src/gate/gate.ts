@@ -8,10 +8,11 @@ import {
   type Stored,
   StreamReader,
 } from '@holdpoint/eventing';
-import { frozenDigest, isInfrastructureFault } from '@holdpoint/runtime';
+import { frozenDigest, inSpan, isInfrastructureFault, type Span } from '@holdpoint/runtime';
 import { parseArguments } from '../domain/arguments/parse.js';
 import { scanArguments } from '../domain/arguments/scan.js';
 import type { WrittenCall } from '../domain/conversation.js';
+import { gateSpan } from '../spans.js';
 import type { Calls } from '../store/calls.js';
 import type { Claim } from '../store/executions.js';
 import type { ToolRegistry } from '../tools/registry.js';
@@ -36,6 +37,8 @@ export interface Passed {
 
 const refused = (told: string): Passed => ({ told, reminders: [], refused: true });
 const answered = (told: string): Passed => ({ told, reminders: [], refused: false });
+
+type Call = WrittenCall & { step: number; index: number; providerExecuted: boolean; cutOff?: boolean };
 
 interface Frozen {
   place: CallPlace;
@@ -76,11 +79,13 @@ export class Gate {
     return this.#refuse(run, placeOf(run, written), written, 'Error', 'tool.repeated', run.words.repeated(times));
   }
 
-  async pass(
-    run: GateRun,
-    written: WrittenCall & { step: number; index: number; providerExecuted: boolean; cutOff?: boolean },
-  ): Promise<Passed> {
+  pass(run: GateRun, written: Call): Promise<Passed> {
     const place = placeOf(run, written);
+    const tool = run.tools.includes(written.tool) ? written.tool : null;
+    return gateSpan({ ...place, agent: run.provenance.agent }, tool, (span) => this.#pass(run, place, written, span));
+  }
+
+  async #pass(run: GateRun, place: CallPlace, written: Call, span: Span): Promise<Passed> {
     const { words } = run;
     if (written.providerExecuted)
       return this.#refuse(run, place, written, 'Error', 'tool.provider-executed', words.providerExecuted());
@@ -127,7 +132,12 @@ export class Gate {
     });
     await this.publisher.publish(proposed);
     const frozen = { place, call, action, args, nonce };
-    const verdict = await this.#verdict(run, frozen);
+    const verdict = await inSpan('await verdict', {}, () => this.#verdict(run, frozen));
+    span.setAttributes({
+      'holdpoint.call.action': action.name,
+      'holdpoint.policy.verdict': verdict?.event.data.verdict ?? 'none',
+      'holdpoint.policy.reason': verdict?.event.data.reason ?? 'none',
+    });
     if (!verdict) return refused(run.signal.aborted ? words.cancelled() : words.noVerdict());
     const passed = await this.#act(run, frozen, verdict);
     return { ...passed, reminders: remindersOf(run, verdict) };

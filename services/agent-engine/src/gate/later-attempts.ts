@@ -1,7 +1,8 @@
-import { isInfrastructureFault } from '@holdpoint/runtime';
+import { continuing, isInfrastructureFault } from '@holdpoint/runtime';
 import { Logger, type OnModuleDestroy } from '@nestjs/common';
 import type { Kysely } from 'kysely';
 import { mayTryAgain } from '../domain/conclude.js';
+import { attemptSpan } from '../spans.js';
 import { claimOf, type ExecutionRow, type Executions } from '../store/executions.js';
 import type { Database } from '../store/schema.js';
 import type { Effects } from './effects.js';
@@ -29,12 +30,14 @@ export class LaterAttempts implements OnModuleDestroy {
 
   /** Returns once every claim that is due is in doubt or has its attempt under way. */
   async sweep(): Promise<void> {
-    for (const row of await this.executions.due()) {
-      const { attempts } = this.effects.settings;
-      if (mayTryAgain({ executionClass: row.execution_class, attempt: row.attempt, attempts })) this.#start(row);
-      else if (row.execution_class === 'at-most-once') await this.effects.doubt(claimOf(row), 'lease-lapsed', null);
-      else await this.effects.doubt(claimOf(row), 'lease-lapsed', `Tried ${row.attempt} times without an answer.`);
-    }
+    for (const row of await this.executions.due()) await continuing(row.traceparent, () => this.#takeUp(row));
+  }
+
+  async #takeUp(row: ExecutionRow): Promise<void> {
+    const { attempts } = this.effects.settings;
+    if (mayTryAgain({ executionClass: row.execution_class, attempt: row.attempt, attempts })) this.#start(row);
+    else if (row.execution_class === 'at-most-once') await this.effects.doubt(claimOf(row), 'lease-lapsed', null);
+    else await this.effects.doubt(claimOf(row), 'lease-lapsed', `Tried ${row.attempt} times without an answer.`);
   }
 
   /** Attempts that do not end in time are left to their leases. */
@@ -72,12 +75,14 @@ export class LaterAttempts implements OnModuleDestroy {
       return;
     }
     const cancelled = claim.held ? false : await this.#cancelled(claim.runId);
-    await this.effects.executeAgain(claim, {
-      action: ready.action,
-      args: ready.args,
-      salt: ready.nonce,
-      cancelled: () => cancelled,
-    });
+    await attemptSpan({ ...claim, attempt: claim.attempt + 1 }, () =>
+      this.effects.executeAgain(claim, {
+        action: ready.action,
+        args: ready.args,
+        salt: ready.nonce,
+        cancelled: () => cancelled,
+      }),
+    );
   }
 
   async #cancelled(runId: string): Promise<boolean> {

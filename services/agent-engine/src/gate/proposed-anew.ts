@@ -1,5 +1,5 @@
 import { newId, StreamReader } from '@holdpoint/eventing';
-import { Refusal } from '@holdpoint/runtime';
+import { continuing, Refusal } from '@holdpoint/runtime';
 import { Logger } from '@nestjs/common';
 import type { Transaction } from 'kysely';
 import { Wording } from '../agents.js';
@@ -61,11 +61,16 @@ export class ProposedAnew {
   }
 
   async #follow(open: OpenCall): Promise<void> {
-    const { call_id: callId, space_id: spaceId, run_id: runId, anew_of: anewOf } = open;
+    const { call_id: callId, space_id: spaceId, anew_of: anewOf } = open;
     const row = anewOf === null ? undefined : await this.executions.find(anewOf);
     if (!row) throw new Error('the call that it takes the place of is unknown');
     const settled = await this.reader.last('tool.executed', spaceId, row.call_id);
     if (!settled) return this.calls.unfollow(callId);
+    return continuing(settled.event.traceparent, () => this.#propose(open, row, settled.event.id));
+  }
+
+  async #propose(open: OpenCall, row: ExecutionRow, causationId: string): Promise<void> {
+    const { call_id: callId, space_id: spaceId, run_id: runId } = open;
     if (await this.reader.last('tool.proposed', spaceId, callId)) {
       const run = await this.runs.find(runId);
       if (run) await this.recovery.closeCalls(run, 'engine-lost');
@@ -88,7 +93,7 @@ export class ProposedAnew {
               signal: new AbortController().signal,
               // no run is under way that could be taken over; the row of the call is what is claimed
               stillMine: async () => true,
-              causationId: settled.event.id,
+              causationId,
             },
             {
               callId,

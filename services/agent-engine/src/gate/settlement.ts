@@ -1,6 +1,6 @@
 import type { Identity, SettleRequest } from '@holdpoint/contracts';
 import { newEvent, Outbox, OutboxRelay } from '@holdpoint/eventing';
-import { ContentDestroyed, Refusal } from '@holdpoint/runtime';
+import { ContentDestroyed, inTraceOf, Refusal } from '@holdpoint/runtime';
 import type { Kysely, Transaction } from 'kysely';
 import { Wording } from '../agents.js';
 import { type Claim, claimOf, type Executions } from '../store/executions.js';
@@ -43,23 +43,25 @@ export class Settlement {
           { extras: { state: found?.row.state, changedAt: found?.row.changed_at.toISOString() } },
         );
       const { callId, spaceId, runId, call, held, attempt } = claimOf(found.row);
-      const executed = newEvent('tool.executed', {
-        spaceId,
-        entityId: callId,
-        runId,
-        data: {
-          call,
-          status: said.happened ? 'Ok' : 'Error',
-          held,
-          reason: said.happened ? 'settled.happened' : 'settled.did-not-happen',
-          result,
-          attempt,
-          settledBy: { kind: who.kind, id: who.id },
-          cancelled: false,
-          durationMs: 0,
-        },
-      });
-      await this.outbox.add(tx, executed);
+      const executed = () =>
+        newEvent('tool.executed', {
+          spaceId,
+          entityId: callId,
+          runId,
+          data: {
+            call,
+            status: said.happened ? 'Ok' : 'Error',
+            held,
+            reason: said.happened ? 'settled.happened' : 'settled.did-not-happen',
+            result,
+            attempt,
+            settledBy: { kind: who.kind, id: who.id },
+            cancelled: false,
+            durationMs: 0,
+          },
+        });
+      const named = { 'holdpoint.call.id': callId, 'holdpoint.space.id': spaceId };
+      await inTraceOf(found.row.traceparent, 'settle call', named, () => this.outbox.add(tx, executed()));
       await anew?.order(tx);
     });
     this.relay.poke();

@@ -3,6 +3,7 @@ import type { LanguageModelV4, LanguageModelV4FunctionTool, LanguageModelV4Promp
 import { Logger } from '@nestjs/common';
 import type { AgentDeclaration } from '../config.js';
 import { playRound, type Round } from '../run/round.js';
+import { roundSpan } from '../spans.js';
 import { Bill } from './bill.js';
 import { endpointModel } from './endpoint.js';
 import { ModelFailure } from './failure.js';
@@ -40,7 +41,7 @@ export class AgentModel {
     let uncounted = false;
     for (let attempt = 1; ; attempt++) {
       try {
-        const round = await playRound(this.model, prompt, tools, signal);
+        const round = await roundSpan(this.name, () => playRound(this.model, prompt, tools, signal));
         return uncounted ? { ...round, usage: { ...round.usage, complete: false } } : round;
       } catch (error) {
         if (signal.aborted || !(error instanceof ModelFailure)) throw error;

@@ -1,4 +1,5 @@
 import { Outbox, OutboxRelay } from '@holdpoint/eventing';
+import { inTraceOf } from '@holdpoint/runtime';
 import type { Transaction } from 'kysely';
 import type { Runs } from '../store/runs.js';
 import type { Database } from '../store/schema.js';
@@ -28,7 +29,9 @@ export class CancelRun {
       if (run.state === 'running') running.push(run.run_id);
       else {
         const ended = await this.runs.complete(tx, run.run_id, { state: 'queued' }, { state: 'cancelled', reason });
-        if (ended) await this.outbox.add(tx, completedEvent(ended));
+        const named = { 'holdpoint.run.id': run.run_id, 'holdpoint.space.id': run.space_id };
+        if (ended)
+          await inTraceOf(run.traceparent, 'cancel run', named, () => this.outbox.add(tx, completedEvent(ended)));
       }
     }
     return running;

@@ -8,7 +8,7 @@ import {
   OutboxRelay,
   StreamReader,
 } from '@holdpoint/eventing';
-import { isInfrastructureFault } from '@holdpoint/runtime';
+import { continuing, isInfrastructureFault } from '@holdpoint/runtime';
 import { Logger } from '@nestjs/common';
 import type { Kysely } from 'kysely';
 import { Wording } from '../agents.js';
@@ -50,7 +50,7 @@ export class Recovery {
 
   async sweep(): Promise<void> {
     for (const run of await this.runs.lost(this.lostAfterMs))
-      await this.end(run, 'interrupted', 'engine-lost').catch((error: unknown) => {
+      await continuing(run.traceparent, () => this.end(run, 'interrupted', 'engine-lost')).catch((error: unknown) => {
         // what hinders one run must not hold up the others
         if (isInfrastructureFault(error)) throw error;
         this.#log.error(`run ${run.run_id} cannot be ended: ${error instanceof Error ? error.message : String(error)}`);

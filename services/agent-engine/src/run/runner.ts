@@ -1,10 +1,11 @@
 import type { LanguageModelV4FunctionTool } from '@ai-sdk/provider';
 import { newEvent, Outbox, OutboxRelay } from '@holdpoint/eventing';
-import { isInfrastructureFault } from '@holdpoint/runtime';
+import { detached, errorType, isInfrastructureFault, markFailed, type Span } from '@holdpoint/runtime';
 import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { type Kysely, sql } from 'kysely';
 import type { AgentDeclaration } from '../config.js';
 import type { AgentModel } from '../models/agent-model.js';
+import { runSpan } from '../spans.js';
 import { provenanceOf, type RunRow, type Runs } from '../store/runs.js';
 import type { Database } from '../store/schema.js';
 import type { ToolRegistry } from '../tools/registry.js';
@@ -86,7 +87,7 @@ export class Runner implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   poke(): void {
-    void this.#fill().catch((error: unknown) => this.#report('taking runs', error));
+    void detached(() => this.#fill()).catch((error: unknown) => this.#report('taking runs', error));
   }
 
   async #fill(): Promise<void> {
@@ -97,7 +98,7 @@ export class Runner implements OnApplicationBootstrap, OnModuleDestroy {
         const run = await this.#claim();
         if (!run) return;
         const control = new AbortController();
-        const done = this.#play(run, control).finally(() => {
+        const done = runSpan(run, (span) => this.#play(run, control, span)).finally(() => {
           this.#active.delete(run.run_id);
           this.poke();
         });
@@ -122,6 +123,7 @@ export class Runner implements OnApplicationBootstrap, OnModuleDestroy {
             spaceId,
             entityId: runId,
             runId,
+            traceparent: claimed.traceparent ?? undefined,
             data: {
               ...provenanceOf(claimed),
               ...(claimed.attempt === null ? {} : { attempt: claimed.attempt }),
@@ -140,7 +142,7 @@ export class Runner implements OnApplicationBootstrap, OnModuleDestroy {
     return run;
   }
 
-  async #play(run: RunRow, control: AbortController): Promise<void> {
+  async #play(run: RunRow, control: AbortController, span: Span): Promise<void> {
     let lost = false;
     const beat = setInterval(() => {
       this.runs.heartbeat(run.run_id, this.engine).then(
@@ -159,8 +161,11 @@ export class Runner implements OnApplicationBootstrap, OnModuleDestroy {
         return;
       }
       const end = await this.player.play(run, agent, model, this.#tools(agent), control.signal);
+      span.setAttribute('holdpoint.run.status', end.state);
+      if (end.state === 'failed') markFailed(span, end.reason ?? end.state);
       if (!lost) await this.player.complete(run, end);
     } catch (error) {
+      markFailed(span, errorType(error));
       if (lost || error instanceof RunLost) return;
       // nothing can be written now: the heartbeat stops, and recovery ends the run when the stores are back
       if (isInfrastructureFault(error)) return this.#report(`run ${run.run_id} stands still`, error);

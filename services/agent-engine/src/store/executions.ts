@@ -1,4 +1,5 @@
 import type { CallRef, ExecutionClass } from '@holdpoint/contracts';
+import { currentTraceparent } from '@holdpoint/runtime';
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
 import type { AttemptOutcome, Database } from './schema.js';
 
@@ -60,6 +61,7 @@ export class Executions {
         timeout_ms: executing ? how.timeoutMs : 1,
         execution_class: executing ? how.executionClass : 'at-most-once',
         doubt_reason: null,
+        traceparent: currentTraceparent() ?? null,
       })
       .onConflict((oc) => oc.column('call_id').doNothing())
       .executeTakeFirst();

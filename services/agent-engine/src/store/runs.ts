@@ -1,4 +1,5 @@
 import type { EventData, Principal, Provenance, Sealed, Usage } from '@holdpoint/contracts';
+import { currentTraceparent } from '@holdpoint/runtime';
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
 import type { Database } from './schema.js';
 
@@ -89,6 +90,7 @@ export class Runs {
         heartbeat_at: null,
         started_at: null,
         completed_at: null,
+        traceparent: currentTraceparent() ?? null,
       })
       .onConflict((oc) => oc.columns(['task_id', 'attempt']).where('task_id', 'is not', null).doNothing())
       .executeTakeFirst();

@@ -44,6 +44,8 @@ export interface Database {
     queued_at: Time;
     started_at: Date | null;
     completed_at: Date | null;
+    /** Of the trace that it was queued in. */
+    traceparent: string | null;
   };
   turns: {
     conversation_id: string;
@@ -93,6 +95,8 @@ export interface Database {
     retry_at: Generated<Date | null>;
     claimed_at: Time;
     changed_at: Time;
+    /** Of the trace that it was claimed in. */
+    traceparent: string | null;
   };
   attempts: {
     call_id: string;

@@ -99,5 +99,6 @@ function frozenCall(
     rule: verdict.data.rule,
     policy_version: verdict.data.policyVersion,
     verdict_seq: verdictSeq,
+    traceparent: event.traceparent ?? null,
   };
 }

@@ -35,6 +35,8 @@ export interface FrozenCallsTable {
   rule: string;
   policy_version: string;
   verdict_seq: number;
+  /** As the proposal carried it. */
+  traceparent: string | null;
   staged_at: Date;
   expires_at: Date;
 

@@ -9,6 +9,8 @@ export interface Task {
   spaceId: string;
   work: TaskWork;
   createdBy: Principal;
+  /** W3C trace context of what brought it about; its runs go on with it. */
+  traceparent: string | null;
   state: TaskState;
   /** Never used again by this task: the engine has at most one run a task and attempt. */
   attempt: number;
@@ -97,6 +99,7 @@ export function created(event: HoldpointEvent<'task.created'>): Task {
     spaceId: event.spaceid,
     work: event.data.work,
     createdBy: event.data.createdBy,
+    traceparent: event.traceparent ?? null,
     state: 'open',
     attempt: 1,
     attemptLimit: ATTEMPTS,

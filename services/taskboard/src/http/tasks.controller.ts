@@ -7,7 +7,7 @@ import {
   token,
 } from '@holdpoint/contracts';
 import { newId, OutboxRelay } from '@holdpoint/eventing';
-import { DATABASE, Refusal, requireRole, sha256Hex, Who } from '@holdpoint/runtime';
+import { DATABASE, inTraceOf, Refusal, requireRole, sha256Hex, Who } from '@holdpoint/runtime';
 import { Body, Controller, Get, HttpCode, Inject, Param, Post, Query, Res } from '@nestjs/common';
 import type { Kysely } from 'kysely';
 import { z } from 'zod';
@@ -133,7 +133,10 @@ export class TasksController {
       const locked = await this.tasks.lock(tx, id);
       requireRole(who, locked?.task.spaceId, 'owner', 'admin');
       if (locked === undefined) throw new Error('a task without a space');
-      return this.board.apply(tx, locked.task, decide(locked));
+      const { task } = locked;
+      const draft = decide(locked);
+      const named = { 'holdpoint.space.id': task.spaceId, 'holdpoint.task.id': task.id };
+      return inTraceOf(task.traceparent, 'command task', named, () => this.board.apply(tx, task, draft));
     });
     this.relay.poke();
     this.scanner.poke();

@@ -21,6 +21,7 @@ export interface Database {
     reason: string | null;
     cancelled_by_kind: Principal['kind'] | null;
     cancelled_by_id: string | null;
+    traceparent: string | null;
     created_at: Date;
     updated_at: Date;
   };

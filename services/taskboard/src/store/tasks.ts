@@ -103,6 +103,7 @@ const identityOf = (t: Task) => ({
   work: JSON.stringify(t.work),
   created_by_kind: t.createdBy.kind,
   created_by_id: t.createdBy.id,
+  traceparent: t.traceparent,
   created_at: t.createdAt,
 });
 
@@ -124,6 +125,7 @@ const toTask = (r: Row): Task => ({
   spaceId: r.space_id,
   work: taskWork.parse(JSON.parse(r.work)),
   createdBy: { kind: r.created_by_kind, id: r.created_by_id },
+  traceparent: r.traceparent,
   state: r.state,
   attempt: r.attempt,
   attemptLimit: r.attempt_limit,
