@@ -4,20 +4,22 @@ import type { ClientFile } from './client-file.js';
 import { DEMO_DATABASE, DEMO_LOGINS } from './demo-database.js';
 import type { Home } from './home.js';
 import { PEOPLE } from './people.js';
+import type { Ports } from './ports.js';
 import type { Settings } from './settings.js';
 
 interface Announced {
   home: Home;
   settings: Settings;
   client: ClientFile;
-  postgresPort: number;
+  ports: Ports;
   mode: PolicyMode | undefined;
 }
 
 /** What is where, for the person who typed `npm start`. */
-export function announcement({ home, settings, client, postgresPort, mode }: Announced): string {
+export function announcement({ home, settings, client, ports, mode }: Announced): string {
   const rows: [string, string][] = [
     ...Object.entries(client.urls),
+    ...(settings.traces ? [['traces', `http://127.0.0.1:${ports.traces}`] as [string, string]] : []),
     ['', ''],
     ['home', `${home.path}  (deleting it is a reset)`],
     ['logs', home.logs],
@@ -27,7 +29,7 @@ export function announcement({ home, settings, client, postgresPort, mode }: Ann
     ['workspace', home.workspace],
     [
       'database',
-      `postgres://127.0.0.1:${postgresPort}/${DEMO_DATABASE}  (for ${DEMO_LOGINS.join(', ')}; passwords in ${home.secrets})`,
+      `postgres://127.0.0.1:${ports.postgres}/${DEMO_DATABASE}  (for ${DEMO_LOGINS.join(', ')}; passwords in ${home.secrets})`,
     ],
     ['', ''],
     ...PEOPLE.map(({ id, name, spaces }): [string, string] => [

@@ -1,3 +1,4 @@
+import { parseArgs } from 'node:util';
 import { loadSettings } from './settings.js';
 import { supervise } from './supervisor.js';
 
@@ -10,7 +11,9 @@ process.on('disconnect', () => stop.abort());
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 
 try {
-  await supervise(loadSettings(process.env), say, stop.signal);
+  const { values } = parseArgs({ options: { traces: { type: 'boolean', default: false } } });
+  const env = values.traces ? { ...process.env, HOLDPOINT_TRACES: 'on' } : process.env;
+  await supervise(loadSettings(env), say, stop.signal);
   process.exit(0);
 } catch (err) {
   console.error(`Holdpoint cannot start: ${err instanceof Error ? err.message : err}`);

@@ -11,6 +11,7 @@ const DEFAULTS = {
   smtp: 4125,
   postgres: 4132,
   nats: 4122,
+  traces: 4118,
 } as const;
 
 export type Endpoint = keyof typeof DEFAULTS;
@@ -24,6 +25,7 @@ export async function choosePorts(settings: Settings, say: (line: string) => voi
   const taken = new Set<number>(Object.values(settings.ports).map(Number));
   const chosen: Partial<Ports> = {};
   for (const [endpoint, preferred] of Object.entries(DEFAULTS) as [Endpoint, number][]) {
+    if (endpoint === 'traces' && !settings.traces) continue;
     const variable = `HOLDPOINT_${endpoint.toUpperCase()}_PORT`;
     const asked = settings.ports[variable];
     if (asked && !(await isFree(asked)))

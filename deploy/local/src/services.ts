@@ -69,10 +69,18 @@ export function servicePrograms(settings: Settings, home: Home, secrets: Secrets
       ...(name === 'policy' ? {} : { POLICY_URL: policyUrl }),
       HOLDPOINT_SERVICE_TOKEN: secrets.services[name],
       HOLDPOINT_MASTER_KEY_FILE: home.masterKey,
+      ...(settings.traces ? exportTo(ports.traces) : {}),
       ...extra[name],
     },
   }));
 }
+
+/** Often, as somebody is looking. */
+const exportTo = (port: number): Record<string, string> => ({
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `http://127.0.0.1:${port}/v1/traces`,
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/json',
+  OTEL_BSP_SCHEDULE_DELAY: '500',
+});
 
 /** Not when a person has set a database of their own. */
 const demoDatabase = ({ demo }: Secrets, { postgres }: Ports): Record<string, string> =>

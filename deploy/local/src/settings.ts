@@ -23,6 +23,8 @@ const variables = z.object({
   HOLDPOINT_SMTP_PORT: port,
   HOLDPOINT_POSTGRES_PORT: port,
   HOLDPOINT_NATS_PORT: port,
+  HOLDPOINT_TRACES_PORT: port,
+  HOLDPOINT_TRACES: z.enum(['on', 'off']).default('off').describe('on, to collect traces and show them, or off'),
   HOLDPOINT_INSTANCES: z.coerce.number().int().min(1).max(8).default(1).describe('a number from 1 to 8'),
   HOLDPOINT_ACK_WAIT_MS: z.coerce
     .number()
@@ -44,6 +46,8 @@ export interface Settings {
   engineProgram: string | undefined;
   natsServer: string;
   freePorts: boolean;
+  /** Whether traces are collected and shown. */
+  traces: boolean;
   /** How many of each service. */
   instances: number;
   /** How long an event that a killed process had taken stays untouched. */
@@ -66,6 +70,7 @@ export function loadSettings(env: NodeJS.ProcessEnv): Settings {
     natsServer: v.NATS_SERVER,
     instances: v.HOLDPOINT_INSTANCES,
     ackWaitMs: v.HOLDPOINT_ACK_WAIT_MS,
+    traces: v.HOLDPOINT_TRACES === 'on',
     freePorts: v.HOLDPOINT_PORTS === 'free',
     ports: Object.fromEntries(Object.entries(v).filter(([name]) => name.endsWith('_PORT'))) as Settings['ports'],
   };

@@ -83,6 +83,7 @@ export async function supervise(settings: Settings, say: (line: string) => void,
     );
     guards.push(postgres, nats);
     const smtp = new Child(own('smtp', 'smtp', { port: ports.smtp, outbox: home.outbox }));
+<<<<<<< HEAD
     const issuer = new Child(
       own('issuer', 'issuer', {
         port: ports.issuer,
@@ -91,6 +92,11 @@ export async function supervise(settings: Settings, say: (line: string) => void,
       }),
     );
     others.push(smtp, issuer);
+=======
+    others.push(smtp);
+    const traces = settings.traces ? [new Child(own('traces', 'traces', { port: ports.traces }))] : [];
+    others.push(...traces);
+>>>>>>> fabe53e (npm start -- --traces: a receiver and a page without scripts)
 
     const superuserUrl = `postgres://postgres:${secrets.superuser}@127.0.0.1:${ports.postgres}/postgres`;
     const migrated = postgres.ready.then(() =>
@@ -106,7 +112,11 @@ export async function supervise(settings: Settings, say: (line: string) => void,
         signal,
       ),
     );
+<<<<<<< HEAD
     await unlessAborted(signal, Promise.all([migrated, provisioned, smtp.ready, issuer.ready]));
+=======
+    await unlessAborted(signal, Promise.all([migrated, provisioned, smtp.ready, ...traces.map((t) => t.ready)]));
+>>>>>>> fabe53e (npm start -- --traces: a receiver and a page without scripts)
 
     const client = await writeClientFile(home, ports, secrets);
     renewal = setInterval(
@@ -121,7 +131,7 @@ export async function supervise(settings: Settings, say: (line: string) => void,
 
     await unlessAborted(signal, seedSpaces(client));
     const mode = await policyModeOf(client);
-    say(announcement({ home, settings, client, postgresPort: ports.postgres, mode }));
+    say(announcement({ home, settings, client, ports, mode }));
     say(`ready in ${((performance.now() - began) / 1000).toFixed(1)} s. Ctrl-C stops everything.`);
     await aborted(signal);
   } catch (err) {
