@@ -6,6 +6,7 @@ interface Published {
   id: string;
   subject: string;
   bytes: Uint8Array;
+  traceparent?: string | null;
 }
 
 /** OpenTelemetry's conventions for messaging; a subject holds type, space and entity, and no content. */
@@ -24,8 +25,8 @@ const typeOf = (subject: string): string => subject.split('.').slice(0, -2).join
  * instance: a relay that finds the event in its table knows no other. An event that belongs to none begins none.
  */
 export async function publishSpan<T>(out: Published, store: () => Promise<T>): Promise<T> {
-  const parent = isTracing() ? traceparentOf(out) : undefined;
-  if (parent === undefined) return store();
+  const parent = isTracing() ? (out.traceparent === undefined ? traceparentOf(out) : out.traceparent) : null;
+  if (!parent) return store();
   const attributes = messaging('publish', out.subject, out.id);
   return inSpan(`publish ${typeOf(out.subject)}`, { kind: SpanKind.PRODUCER, attributes, parent }, store);
 }
@@ -49,7 +50,7 @@ export const processSpan = (event: HoldpointEvent, delivery: Delivery, handle: (
     handle,
   );
 
-/** Read from the body, which is all that the outbox keeps. */
+/** From the body, which is all that the outbox keeps. */
 function traceparentOf({ bytes }: Published): string | undefined {
   const { traceparent } = JSON.parse(Buffer.from(bytes).toString('utf8')) as HoldpointEvent;
   return traceparent;

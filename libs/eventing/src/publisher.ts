@@ -31,6 +31,8 @@ export interface Outgoing {
   subject: string;
   once: boolean;
   bytes: Uint8Array;
+  /** As the event carries it, null for none; absent where only the body is at hand. */
+  traceparent?: string | null;
 }
 
 const utf8 = new TextEncoder();
@@ -39,7 +41,8 @@ const utf8 = new TextEncoder();
 export function outgoing(event: HoldpointEvent, service: string): Outgoing {
   const { once, publisher } = catalogue[event.type];
   if (publisher !== service) throw new Unpublishable(`${event.type} is ${publisher}'s to publish, not ${service}'s`);
-  return { id: event.id, subject: subjectOf(event), once, bytes: utf8.encode(JSON.stringify(event)) };
+  const bytes = utf8.encode(JSON.stringify(event));
+  return { id: event.id, subject: subjectOf(event), once, bytes, traceparent: event.traceparent ?? null };
 }
 
 /**
