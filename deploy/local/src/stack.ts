@@ -21,11 +21,8 @@ export type ProcessName =
   | 'nats'
   | 'nats-guard'
   | 'smtp'
-<<<<<<< HEAD
   | 'issuer'
-=======
   | 'traces'
->>>>>>> fabe53e (npm start -- --traces: a receiver and a page without scripts)
   | 'supervisor';
 
 export interface StackOptions {

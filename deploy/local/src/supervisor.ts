@@ -83,7 +83,6 @@ export async function supervise(settings: Settings, say: (line: string) => void,
     );
     guards.push(postgres, nats);
     const smtp = new Child(own('smtp', 'smtp', { port: ports.smtp, outbox: home.outbox }));
-<<<<<<< HEAD
     const issuer = new Child(
       own('issuer', 'issuer', {
         port: ports.issuer,
@@ -91,12 +90,8 @@ export async function supervise(settings: Settings, say: (line: string) => void,
         people: PEOPLE.map(({ id, name }) => ({ id, name, secret: secrets.people[id] })),
       }),
     );
-    others.push(smtp, issuer);
-=======
-    others.push(smtp);
     const traces = settings.traces ? [new Child(own('traces', 'traces', { port: ports.traces }))] : [];
-    others.push(...traces);
->>>>>>> fabe53e (npm start -- --traces: a receiver and a page without scripts)
+    others.push(smtp, issuer, ...traces);
 
     const superuserUrl = `postgres://postgres:${secrets.superuser}@127.0.0.1:${ports.postgres}/postgres`;
     const migrated = postgres.ready.then(() =>
@@ -112,11 +107,8 @@ export async function supervise(settings: Settings, say: (line: string) => void,
         signal,
       ),
     );
-<<<<<<< HEAD
-    await unlessAborted(signal, Promise.all([migrated, provisioned, smtp.ready, issuer.ready]));
-=======
-    await unlessAborted(signal, Promise.all([migrated, provisioned, smtp.ready, ...traces.map((t) => t.ready)]));
->>>>>>> fabe53e (npm start -- --traces: a receiver and a page without scripts)
+    const standing = [smtp, issuer, ...traces].map((c) => c.ready);
+    await unlessAborted(signal, Promise.all([migrated, provisioned, ...standing]));
 
     const client = await writeClientFile(home, ports, secrets);
     renewal = setInterval(

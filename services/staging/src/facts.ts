@@ -29,6 +29,7 @@ export const callStaged = (c: FrozenCall, causationId: string): HoldpointEvent<'
     entityId: c.call_id,
     runId: c.run_id,
     causationId,
+    traceparent: c.traceparent ?? undefined,
     time: c.staged_at,
     data: {
       call: callOf(c),
@@ -61,6 +62,7 @@ function approvalDecided(c: FrozenCall): HoldpointEvent<'approval.decided'> {
     spaceId: c.space_id,
     entityId: c.call_id,
     runId: c.run_id,
+    traceparent: c.traceparent ?? undefined,
     time: c.decided_at,
     data: {
       call: callOf(c),

@@ -40,6 +40,7 @@ export interface Proposing {
   principal?: string;
   /** The argument JSON as the model wrote it. */
   args?: string;
+  traceparent?: string;
 }
 export interface Verdict {
   verdict?: 'auto' | 'approve' | 'deny';
@@ -195,6 +196,7 @@ export async function openStaging() {
       spaceId,
       entityId: callId,
       runId: 'run1',
+      traceparent: p.traceparent,
       data: {
         call: {
           ...context,

@@ -17,8 +17,9 @@ beforeAll(async () => {
 afterAll(() => fixture.close());
 
 describe('expiry', () => {
-  test('agent-os#1564: an overdue call expires by itself: the deadline did it, no person', async () => {
-    const { proposal } = await fixture.held({}, { expiresAfterSeconds: 1 });
+  test('agent-os#1564: an overdue call expires by itself: the deadline did it, no person, in the trace of the call', async () => {
+    const traceparent = `00-${'c'.repeat(32)}-${'d'.repeat(16)}-01`;
+    const { proposal } = await fixture.held({ traceparent }, { expiresAfterSeconds: 1 });
     const { event } = await eventually(() => fixture.decisionOn(proposal.subject));
     expect(event.data).toMatchObject({
       decision: 'expired',
@@ -26,6 +27,7 @@ describe('expiry', () => {
       by: null,
       policyVersion: 'version-at-verdict',
     });
+    expect(event.traceparent).toBe(traceparent);
     expect(await fixture.rowOf(proposal.subject)).toMatchObject({
       status: 'expired',
       decided_by: null,

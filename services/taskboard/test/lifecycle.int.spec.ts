@@ -36,9 +36,12 @@ describe('– → task.created → open', () => {
   it('n8n#34645, vercel/ai#17083: a released call was executed: its wake-up carries number, decider, status, and sealed the result and what the approver said', async () => {
     const callId = newId();
     await world.publish(approved(callId, 7, box('as agreed')));
-    await world.publish(executed(callId));
+    const traceparent = `00-${'c'.repeat(32)}-${'d'.repeat(16)}-01`;
+    await world.publish({ ...executed(callId), traceparent });
     const event = await eventually(async () => (await world.events('task.created', wakeOf(callId)))[0]);
     expect(event.callid).toBe(callId);
+    // offered by the scanner, which has no event in hand
+    expect((await ready(wakeOf(callId))).traceparent).toBe(traceparent);
     expect(event.data.work).toEqual({
       conversationId: call.conversationId,
       agent: 'writer',

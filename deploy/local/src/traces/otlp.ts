@@ -19,7 +19,7 @@ export interface Span {
 
 const MOST_ATTRIBUTES = 32;
 const MOST_LINKS = 16;
-const LONGEST_TEXT = 200;
+const LONGEST_TEXT = 120;
 const KINDS = ['', 'internal', 'server', 'client', 'producer', 'consumer'];
 const ERROR = 2;
 

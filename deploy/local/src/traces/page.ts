@@ -5,6 +5,8 @@ import { inOrder, type Scale, scaleOf } from './waterfall.js';
 
 const WIDTH = 1_000;
 const DEEPEST = 24;
+/** Drawn once a row. */
+const MOST_GAPS = 20;
 
 /** Text of a stranger, made visible and harmless within an element or a quoted attribute. */
 const safe = (text: string): string => printable(text).replaceAll(/[&<>"']/g, (ch) => `&#${ch.codePointAt(0)};`);
@@ -28,7 +30,10 @@ export function tracePage(trace: Trace, known: (id: string) => boolean): string 
   const { first, ms, services } = summary(trace);
   const scale = scaleOf(trace.spans);
   const rows = inOrder(trace.spans).map(({ span, depth }) => row(span, depth, scale, known));
-  const gaps = scale.gaps.map((g) => duration(g.ms)).join(', ');
+  const gaps = scale.gaps
+    .slice(0, MOST_GAPS)
+    .map((g) => duration(g.ms))
+    .join(', ');
   return page(
     'Trace',
     `<h2>${safe(first.name)}</h2><p><code>${trace.id}</code> · ${clock(first.from)} · ${trace.spans.length} spans in ${services} services · ${duration(ms)}${gaps ? ` · grey: nothing went on for ${gaps}` : ''}${trace.left > 0 ? ` · ${trace.left} more spans found no room` : ''}</p><table class="waterfall"><tbody>${rows.join('')}</tbody></table>`,
@@ -41,9 +46,11 @@ export const missingPage = (): string =>
 function row(span: Span, depth: number, scale: Scale, known: (id: string) => boolean): string {
   const x = scale.at(span.from) * WIDTH;
   const width = Math.max(2, scale.at(span.to) * WIDTH - x);
-  const gaps = scale.gaps.map(
-    (g) => `<rect class="gap" x="${px(g.from * WIDTH)}" width="${px((g.to - g.from) * WIDTH)}" y="0" height="16"/>`,
-  );
+  const gaps = scale.gaps
+    .slice(0, MOST_GAPS)
+    .map(
+      (g) => `<rect class="gap" x="${px(g.from * WIDTH)}" width="${px((g.to - g.from) * WIDTH)}" y="0" height="16"/>`,
+    );
   const links = span.links.map((l) =>
     known(l.traceId)
       ? `<dt>link</dt><dd><a href="/traces/${l.traceId}#${l.spanId}">trace ${l.traceId.slice(0, 8)}</a></dd>`

@@ -2,7 +2,7 @@ import type { Span } from './otlp.js';
 
 const MOST_TRACES = 200;
 const MOST_SPANS_OF_A_TRACE = 2_000;
-const MOST_SPANS = 20_000;
+const MOST_SPANS = 10_000;
 
 export interface Trace {
   id: string;

@@ -6,6 +6,8 @@ import { spansAreOn } from './spans.js';
 
 /** A collector that is away must not hold up a stop. */
 const FLUSH_MS = 2_000;
+const QUIET_MS = 60_000;
+const LONGEST_COMPLAINT = 300;
 
 /**
  * Starts the export of spans if the environment names an endpoint by OpenTelemetry's own variables; otherwise not even the
@@ -13,10 +15,8 @@ const FLUSH_MS = 2_000;
  * that is away or slow costs nothing but the spans.
  * @returns what sends the last spans, within 2 s, and ends the export
  */
-export async function startTelemetry(
-  service: string,
-  env: NodeJS.ProcessEnv = process.env,
-): Promise<() => Promise<void>> {
+export async function startTelemetry(service: string): Promise<() => Promise<void>> {
+  const { env } = process;
   if (!wanted(env)) return async () => undefined;
   env['OTEL_EXPORTER_OTLP_PROTOCOL'] ||= 'http/json';
   const [{ NodeSDK }, { envDetector, resourceFromAttributes }] = await Promise.all([
@@ -24,11 +24,11 @@ export async function startTelemetry(
     import('@opentelemetry/resources'),
   ]);
   const log = new Logger('Telemetry');
-  const sayOnce = new Set<string>();
+  let quietUntil = 0;
   const complain = (message: string) => {
-    if (sayOnce.has(message)) return;
-    sayOnce.add(message);
-    log.warn(`spans are not exported as they should be: ${message}`);
+    if (performance.now() < quietUntil) return;
+    quietUntil = performance.now() + QUIET_MS;
+    log.warn(`spans are not exported as they should be: ${message.slice(0, LONGEST_COMPLAINT)}`);
   };
   const ignore = () => undefined;
   diag.setLogger(

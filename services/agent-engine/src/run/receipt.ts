@@ -9,6 +9,7 @@ export function completedEvent(r: RunRow): HoldpointEvent<'run.completed'> {
     spaceId: r.space_id,
     entityId: r.run_id,
     runId: r.run_id,
+    traceparent: r.traceparent ?? undefined,
     data: {
       ...provenanceOf(r),
       ...(r.attempt === null ? {} : { attempt: r.attempt }),
