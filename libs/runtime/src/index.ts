@@ -19,8 +19,13 @@ export {
 export { MasterKey } from './keyring/master-key.js';
 export { counter, registerGauge, type Sample, type TableGauge, TableGauges } from './metrics.js';
 export { type FieldError, Refusal, type RefusalKind, type RefusalOptions } from './refusal.js';
+export { credentialsOf } from './secrets/credentials.js';
+export { type KnownSecret, KnownSecrets, MASK, SHORTEST_SECRET } from './secrets/known-secrets.js';
+export { suspectSecret } from './secrets/suspect-secret.js';
+export { maskSuspected } from './secrets/suspected.js';
 export { type ServiceClient, type ServiceClientOptions, serviceClient } from './service-client.js';
 export { createService, type ServiceOptions, type Transport } from './start/create-service.js';
+export { keepOutOfLogs } from './start/json-logger.js';
 export { orExit, startService } from './start/start-service.js';
 export { unguardedRoutes } from './start/web-server.js';
 export { passed, type Step } from './steps.js';

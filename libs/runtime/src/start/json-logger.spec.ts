@@ -1,6 +1,7 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
 import type { BaseConfig } from '../config.js';
-import { JsonLogger } from './json-logger.js';
+import { KnownSecrets } from '../secrets/known-secrets.js';
+import { JsonLogger, keepOutOfLogs } from './json-logger.js';
 
 afterEach(() => {
   jest.restoreAllMocks();
@@ -51,4 +52,17 @@ test('the level is a threshold', () => {
   });
   expect(heard.map((h) => h['message'])).toEqual(['b', 'c']);
   expect(lines('debug', (log) => log.debug('d'))).toHaveLength(1);
+});
+
+test('known secrets and what looks like one are masked, and a line stays JSON', () => {
+  keepOutOfLogs(new KnownSecrets([{ name: 'PIN', value: 'grün "und" blau', label: '{{secret:PIN}}' }]));
+  const [entry] = lines('info', (log) => {
+    log.error(
+      'it said grün "und" blau',
+      { auth: { password: 'hunter2', n: 1 } },
+      new Error('postgres://u:hunter2@h/x'),
+    );
+  });
+  expect(raw).not.toMatch(/grün|hunter2/);
+  expect(entry).toMatchObject({ message: 'it said {{secret:PIN}}' });
 });

@@ -2,8 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type INestApplication, Logger } from '@nestjs/common';
 import { ConfigError } from '../config.js';
 import { isInfrastructureFault } from '../faults.js';
+import { credentialsOf } from '../secrets/credentials.js';
+import { KnownSecrets } from '../secrets/known-secrets.js';
 import { buildService, openService, type ServiceOptions } from './create-service.js';
-import { JsonLogger } from './json-logger.js';
+import { JsonLogger, keepOutOfLogs } from './json-logger.js';
 import { openWaitingRoom } from './waiting-room.js';
 
 const LONGEST_WAIT_MS = 5_000;
@@ -34,6 +36,7 @@ export function orExit<T>(name: string, read: () => T): T {
  */
 export async function startService(options: ServiceOptions): Promise<INestApplication> {
   const { drainMs = 10_000 } = options;
+  keepOutOfLogs(new KnownSecrets(credentialsOf(options.config).known));
   Logger.overrideLogger(new JsonLogger(options.name, options.config.LOG_LEVEL));
   const log = new Logger('Process');
   const stop = new AbortController();
