@@ -37,6 +37,9 @@ import { Progress } from './run/progress.js';
 import { Recovery } from './run/recovery.js';
 import { Runner } from './run/runner.js';
 import { StartRun } from './run/start-run.js';
+import { guarded } from './secrets/guarded.js';
+import { secretsOf } from './secrets/of-engine.js';
+import { Secrets } from './secrets/secrets.js';
 import { Calls } from './store/calls.js';
 import { Executions } from './store/executions.js';
 import { Runs } from './store/runs.js';
@@ -76,8 +79,12 @@ export class AgentEngineModule {
   /** @throws when holdpoint.yaml, a script, a model's settings or the master key is wrong; the text names what is. */
   static forRoot(config: EngineConfig, tools: readonly Tool[] = builtinTools(config)): DynamicModule {
     const agents = loadAgents(config.HOLDPOINT_CONFIG, config.HOLDPOINT_MODEL);
-    const models = agentModels(agents.values(), config);
-    const registry = new ToolRegistry(tools);
+    const secrets = secretsOf(config, tools);
+    for (const a of agents.values())
+      if (secrets.find(a.system).length > 0)
+        throw new Error(`${config.HOLDPOINT_CONFIG}: agents.${a.name}.system: contains the value of a secret`);
+    const models = agentModels(agents.values(), config, (text) => secrets.scrub(text));
+    const registry = new ToolRegistry(tools.map((t) => guarded(t, secrets)));
     for (const a of agents.values())
       for (const t of a.tools)
         if (!registry.find(t)) throw new Error(`${config.HOLDPOINT_CONFIG}: agents.${a.name}.tools: ${noTool(t)}`);
@@ -120,6 +127,7 @@ export class AgentEngineModule {
         { provide: MODELS, useValue: models },
         { provide: Wording, useValue: new Wording(agents) },
         { provide: ToolRegistry, useValue: registry },
+        { provide: Secrets, useValue: secrets },
         make(Keyring, [DATABASE], (db) => new Keyring(db, master)),
         build(Runs, DATABASE),
         build(Calls, DATABASE),
@@ -144,7 +152,7 @@ export class AgentEngineModule {
           Gate,
           [ToolRegistry, Calls, CallContent, EventPublisher, StreamReader, FactWaiter, Effects, PolicyQuestion],
           (named, calls, content, publisher, reader, facts, effects, question) =>
-            new Gate(named, calls, content, publisher, reader, facts, effects, question, {
+            new Gate(named, calls, content, publisher, reader, facts, effects, question, secrets, {
               verdictMs: config.VERDICT_TIMEOUT_MS,
               stagedMs: config.STAGED_TIMEOUT_MS,
             }),
@@ -155,7 +163,7 @@ export class AgentEngineModule {
           (declared, frozen, executions, effects, question) =>
             new FrozenCallExecutor(declared, frozen, executions, effects, question, config.APPROVAL_LAPSE_MS),
         ),
-        build(FrozenArguments, ToolRegistry, CallContent, StreamReader),
+        build(FrozenArguments, ToolRegistry, CallContent, StreamReader, Secrets),
         build(Previews, FrozenArguments, StreamReader),
         build(LaterAttempts, DATABASE, Executions, FrozenArguments, Effects),
         build(
@@ -186,6 +194,7 @@ export class AgentEngineModule {
           ENGINE,
           Wording,
           Compaction,
+          Secrets,
         ),
         make(
           Recovery,
@@ -254,7 +263,7 @@ export class AgentEngineModule {
               relay,
             ),
         ),
-        build(StartRun, DATABASE, Runs, Keyring, Outbox, OutboxRelay, Runner),
+        build(StartRun, DATABASE, Runs, Keyring, Outbox, OutboxRelay, Runner, Secrets),
         build(CancelRun, Runs, Outbox, OutboxRelay, Runner),
         build(Progress, Runs, Turns, Calls, StreamReader, Keyring),
       ],

@@ -28,6 +28,8 @@ export interface EngineOptions {
   extraTools?: Tool[];
   /** Further agents beside `helper`: what differs from it, as YAML lines. */
   agents?: Record<string, string[]>;
+  /** Further sections of holdpoint.yaml. */
+  sections?: string;
   env?: Record<string, string>;
   /** What policy answers when it is asked again; null: it does not answer. */
   policy?: () => Partial<PolicyCheckReply> | null;
@@ -69,7 +71,7 @@ export async function startEngine(options: EngineOptions) {
       join(home, 'holdpoint.yaml'),
       `agents:\n${Object.entries({ helper: [], ...options.agents })
         .map(([agent, lines]) => `  ${agent}:\n${[...declared, ...lines].map((l) => `    ${l}\n`).join('')}`)
-        .join('')}`,
+        .join('')}${options.sections ?? ''}`,
     ),
     writeFile(join(home, 'master.key'), randomBytes(32).toString('base64'), { mode: 0o600 }),
     writeFile(

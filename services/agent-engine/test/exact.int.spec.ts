@@ -9,6 +9,7 @@ import { CallContent } from '../src/gate/content.js';
 import { Effects } from '../src/gate/effects.js';
 import { Gate } from '../src/gate/gate.js';
 import { PolicyQuestion } from '../src/gate/policy-question.js';
+import { Secrets } from '../src/secrets/secrets.js';
 import { Calls } from '../src/store/calls.js';
 import { Runs } from '../src/store/runs.js';
 import { exactInteger } from '../src/tools/exact-integer.js';
@@ -98,6 +99,7 @@ describe('to the last digit, and to the last moment', () => {
       waiter,
       of(Effects),
       of(PolicyQuestion),
+      of(Secrets),
       { verdictMs: 1, stagedMs: 1 },
     );
     const callId = newId();

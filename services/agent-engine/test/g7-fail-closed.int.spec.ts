@@ -7,6 +7,7 @@ import { CallContent } from '../src/gate/content.js';
 import { Effects } from '../src/gate/effects.js';
 import { Gate } from '../src/gate/gate.js';
 import { PolicyQuestion } from '../src/gate/policy-question.js';
+import { Secrets } from '../src/secrets/secrets.js';
 import { Calls } from '../src/store/calls.js';
 import { ToolRegistry } from '../src/tools/registry.js';
 import { startEngine, type TestEngine } from './engine.js';
@@ -68,6 +69,7 @@ describe('G7, the engine: fail closed', () => {
       new Credulous(of(Bus), reader),
       of(Effects),
       of(PolicyQuestion),
+      of(Secrets),
       { verdictMs: 1, stagedMs: 1 },
     );
     const [known] = await stream();

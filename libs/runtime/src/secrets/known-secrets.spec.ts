@@ -121,22 +121,25 @@ describe('KnownSecrets', () => {
     expect(nested.scrub('password-of-the-vault password')).toBe('[b] [a]');
   });
 
-  it('looks through 256 KiB for 100 secrets in passing', () => {
-    const many = new KnownSecrets(
-      Array.from({ length: 100 }, (_, i) => ({
-        name: `S${i}`,
-        value: `value-${i}-${(i * 7919).toString(36)}`,
-        label: 's',
-      })),
-    );
+  it('looks for 100 secrets in 256 KiB in hardly more time than for one', () => {
     const line = 'Dear customer, the invoice of 12 × 115.00 EUR is "settled" & paid; path C:\\x, 100%.\n';
     const text = JSON.stringify({ action: 'send', body: line.repeat(Math.ceil((256 * 1024) / line.length)) });
-    const times = Array.from({ length: 8 }, () => {
-      const from = performance.now();
-      expect(many.find(text)).toEqual([]);
-      return performance.now() - from;
-    });
-    // some 30 ms where it was measured: each of its readings takes one pass, and not one a secret
-    expect(Math.min(...times)).toBeLessThan(250);
+    const quickest = (count: number) => {
+      const secrets = new KnownSecrets(
+        Array.from({ length: count }, (_, i) => ({
+          name: `S${i}`,
+          value: `value-${i}-${(i * 7919).toString(36)}`,
+          label: 's',
+        })),
+      );
+      const times = Array.from({ length: 6 }, () => {
+        const from = performance.now();
+        expect(secrets.find(text)).toEqual([]);
+        return performance.now() - from;
+      });
+      return Math.min(...times);
+    };
+    // about 30 ms either way where it was measured; a search for one spelling after another takes 100 times as long
+    expect(quickest(100) / quickest(1)).toBeLessThan(10);
   });
 });

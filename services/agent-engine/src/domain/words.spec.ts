@@ -28,6 +28,14 @@ type Texts = Omit<Words, 'arguments'>;
 const calls: { [K in keyof Texts]: Parameters<Texts[K]>[] } = {
   unknownTool: [[['Mail', 'FileRW']], [[]]],
   refusedArguments: [['the exact message']],
+  secretLiteral: [
+    [[{ name: 'PIN', places: [{ tool: 'Mail', action: 'send', field: 'body' }] }], false],
+    [[], true],
+  ],
+  secretNotAllowed: [
+    ['Mail', 'send', { field: 'body', name: 'PIN', allowed: ['OTHER'] }],
+    ['Mail', 'send', { field: 'body', name: null, allowed: [] }],
+  ],
   providerExecuted: [[]],
   cutOff: [[]],
   repeated: [[2]],

@@ -10,6 +10,19 @@ const named = (tool: string, action: string | null) => (action === null ? tool :
 const numbered = (spaceId: string, callId: string, number: number | null) =>
   number === null ? callId : `${spaceId}#${number}`;
 
+interface SecretPlace {
+  tool: string;
+  action: string;
+  field: string;
+}
+interface Misplaced {
+  field: string;
+  name: string | null;
+  allowed: readonly string[];
+}
+const placesOf = ({ places }: { places: readonly SecretPlace[] }) =>
+  places.map((p) => `${p.tool}.${p.action} (${p.field})`).join(', ');
+
 const en = {
   /** Of arguments that are refused before anything is proposed (charter, section 5). */
   arguments: {
@@ -35,6 +48,18 @@ const en = {
     `NotFound: you have no tool of that name. Your tools: ${tools.join(', ') || 'none'}. Use one of them or answer without.`,
 
   refusedArguments: (message: string) => `Error: the arguments were refused and nothing was done. ${message}`,
+
+  /** Of arguments that hold a value itself. `usable`: where a reference may stand in its place. */
+  secretLiteral: (usable: readonly { name: string; places: readonly SecretPlace[] }[], forbidden: boolean) =>
+    [
+      'They contain the value of a secret.',
+      ...usable.map((s) => `Use the reference {{secret:${s.name}}} in its place; it may stand in ${placesOf(s)} only.`),
+      ...(forbidden ? ['There is a secret in them that must not be used in any call: leave it out.'] : []),
+    ].join(' '),
+
+  secretNotAllowed: (tool: string, action: string, { field, name, allowed }: Misplaced) =>
+    `${name === null ? 'A text that looks like a reference to a secret' : `The reference {{secret:${name}}}`} may not stand in the field "${field}" of ${tool}.${action}. ` +
+    `Allowed there: ${allowed.map((n) => `{{secret:${n}}}`).join(', ') || 'none'}. Spell it exactly like that, or leave it out.`,
 
   providerExecuted: () =>
     'Error: a call that your provider runs by itself is not allowed here. Use one of the tools you were given.',
@@ -182,6 +207,19 @@ const de: Words = {
     `NotFound: Du hast kein Werkzeug dieses Namens. Deine Werkzeuge: ${tools.join(', ') || 'keine'}. Nimm eines davon oder antworte ohne.`,
 
   refusedArguments: (message) => `Error: Die Argumente wurden abgelehnt, und nichts wurde getan. ${message}`,
+
+  secretLiteral: (usable, forbidden) =>
+    [
+      'Sie enthalten den Wert eines Geheimnisses.',
+      ...usable.map(
+        (s) => `Nimm an seiner Stelle den Verweis {{secret:${s.name}}}; er darf nur in ${placesOf(s)} stehen.`,
+      ),
+      ...(forbidden ? ['Darunter ist ein Geheimnis, das in keinem Aufruf verwendet werden darf: Lass es weg.'] : []),
+    ].join(' '),
+
+  secretNotAllowed: (tool, action, { field, name, allowed }) =>
+    `${name === null ? 'Ein Text, der wie ein Verweis auf ein Geheimnis aussieht,' : `Der Verweis {{secret:${name}}}`} darf im Feld "${field}" von ${tool}.${action} nicht stehen. ` +
+    `Erlaubt sind dort: ${allowed.map((n) => `{{secret:${n}}}`).join(', ') || 'keine'}. Schreibe ihn genau so, oder lass ihn weg.`,
 
   providerExecuted: () =>
     'Error: Ein Aufruf, den dein Anbieter selbst ausführt, ist hier nicht erlaubt. Nimm eines der Werkzeuge, die du bekommen hast.',

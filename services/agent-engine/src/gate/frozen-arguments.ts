@@ -2,6 +2,7 @@ import type { CallRef, EventData, Sealed } from '@holdpoint/contracts';
 import { type Stored, StreamReader } from '@holdpoint/eventing';
 import { ContentDestroyed, ContentUnreadable, frozenDigest } from '@holdpoint/runtime';
 import { parseArguments } from '../domain/arguments/parse.js';
+import type { Secrets } from '../secrets/secrets.js';
 import type { Claim } from '../store/executions.js';
 import type { ToolRegistry } from '../tools/registry.js';
 import type { ToolAction } from '../tools/tool.js';
@@ -20,6 +21,7 @@ export class FrozenArguments {
     private readonly registry: ToolRegistry,
     private readonly content: CallContent,
     private readonly reader: StreamReader,
+    private readonly secrets: Secrets,
   ) {}
 
   /** The proposal, if it was of exactly this call and policy gave this verdict on it. */
@@ -48,13 +50,20 @@ export class FrozenArguments {
     return frozenDigest(context, opened.nonce, opened.bytes) === call.digest ? opened : 'frozen.changed';
   }
 
-  /** The schema is pinned: what was seen under another one is not what would run. */
+  /**
+   * The schema is pinned: what was seen under another one is not what would run. Which secrets there are, and where they are
+   * allowed, may have changed while the call waited.
+   */
   ready(call: CallRef, { nonce, bytes }: Frozen): string | Ready {
     const tool = this.registry.find(call.tool);
     if (!tool || this.registry.schemaDigest(tool) !== call.schemaDigest) return 'tool.schema-changed';
-    const args = parseArguments(Buffer.from(bytes).toString('utf8'));
+    const text = Buffer.from(bytes).toString('utf8');
+    if (this.secrets.find(text).length > 0) return 'arguments.secret-literal';
+    const args = parseArguments(text);
     const resolved = this.registry.resolve(tool, args);
-    return resolved.ok ? { action: resolved.action, args, nonce } : 'tool.schema-changed';
+    if (!resolved.ok) return 'tool.schema-changed';
+    if (this.secrets.misplaced(tool.name, resolved.action, args)) return 'arguments.secret-not-allowed';
+    return { action: resolved.action, args, nonce };
   }
 
   /**

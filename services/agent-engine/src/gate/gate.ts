@@ -12,6 +12,7 @@ import { frozenDigest, isInfrastructureFault } from '@holdpoint/runtime';
 import { parseArguments } from '../domain/arguments/parse.js';
 import { scanArguments } from '../domain/arguments/scan.js';
 import type { WrittenCall } from '../domain/conversation.js';
+import type { Secrets } from '../secrets/secrets.js';
 import type { Calls } from '../store/calls.js';
 import type { Claim } from '../store/executions.js';
 import type { ToolRegistry } from '../tools/registry.js';
@@ -60,6 +61,7 @@ export class Gate {
     private readonly facts: FactWaiter,
     private readonly effects: Effects,
     private readonly policy: PolicyQuestion,
+    private readonly secrets: Secrets,
     private readonly timeouts: { verdictMs: number; stagedMs: number },
   ) {}
 
@@ -78,7 +80,14 @@ export class Gate {
 
   async pass(
     run: GateRun,
-    written: WrittenCall & { step: number; index: number; providerExecuted: boolean; cutOff?: boolean },
+    written: WrittenCall & {
+      step: number;
+      index: number;
+      providerExecuted: boolean;
+      cutOff?: boolean;
+      /** Whose values stood in the arguments, which are scrubbed by now. */
+      literals?: readonly string[];
+    },
   ): Promise<Passed> {
     const place = placeOf(run, written);
     const { words } = run;
@@ -88,6 +97,12 @@ export class Gate {
 
     const tool = run.tools.includes(written.tool) ? this.registry.find(written.tool) : undefined;
     if (!tool) return this.#refuse(run, place, written, 'NotFound', 'tool.not-found', words.unknownTool(run.tools));
+    const literals = written.literals ?? this.secrets.find(written.input);
+    if (literals.length > 0) {
+      const usable = this.secrets.usable(literals);
+      const told = words.refusedArguments(words.secretLiteral(usable, usable.length < literals.length));
+      return this.#refuse(run, place, written, 'Error', 'arguments.secret-literal', told);
+    }
     const scan = scanArguments(written.input);
     if (!scan.ok)
       return this.#refuse(run, place, written, 'Error', scan.code, words.refusedArguments(words.arguments[scan.code]));
@@ -97,6 +112,11 @@ export class Gate {
       return this.#refuse(run, place, written, 'Error', resolved.code, words.refusedArguments(resolved.message));
 
     const { action } = resolved;
+    const misplaced = this.secrets.misplaced(tool.name, action, args);
+    if (misplaced) {
+      const told = words.refusedArguments(words.secretNotAllowed(tool.name, action.name, misplaced));
+      return this.#refuse(run, place, written, 'Error', 'arguments.secret-not-allowed', told);
+    }
     const { nonce, bytes, box } = await this.content.freeze(place, written.input);
     const schemaDigest = this.registry.schemaDigest(tool);
     const identity = { server: 'builtin', tool: tool.name, action: action.name, schemaDigest };
@@ -274,7 +294,7 @@ export class Gate {
     });
   }
 
-  /** A call that cannot even be proposed. Its raw arguments are kept, sealed, for the audit. */
+  /** A call that cannot even be proposed. Its raw arguments are kept for the audit, scrubbed and sealed. */
   async #refuse(
     run: GateRun,
     place: CallPlace,
@@ -284,8 +304,8 @@ export class Gate {
     told: string,
   ): Promise<Passed> {
     const none = new Uint8Array();
-    const raw = written.input.length > MAX_CONTENT_BYTES ? written.input.slice(0, MAX_CONTENT_BYTES) : written.input;
-    const kept = await this.content.seal(place, 'arguments', raw, none);
+    // the whole first: a value that is cut in two is harder to find
+    const kept = await this.content.seal(place, 'arguments', cut(this.secrets.scrub(written.input)), none);
     const call: CallRef = {
       ...run.provenance,
       server: 'builtin',
@@ -299,6 +319,8 @@ export class Gate {
     return refused(told);
   }
 }
+
+const cut = (text: string): string => (text.length > MAX_CONTENT_BYTES ? text.slice(0, MAX_CONTENT_BYTES) : text);
 
 const address = (run: Pick<GateRun, 'runId'>, place: CallPlace) => ({
   spaceId: place.spaceId,

@@ -12,7 +12,9 @@ import { Body, Controller, Get, HttpCode, Param, Post } from '@nestjs/common';
 import { ProposedAnew } from '../gate/proposed-anew.js';
 
 import { Settlement } from '../gate/settlement.js';
+import { Secrets } from '../secrets/secrets.js';
 import { claimOf, Executions } from '../store/executions.js';
+import { refuseSecrets } from './no-secrets.js';
 
 @Controller('v1')
 export class DoubtsController {
@@ -20,6 +22,7 @@ export class DoubtsController {
     private readonly executions: Executions,
     private readonly settlement: Settlement,
     private readonly anew: ProposedAnew,
+    private readonly secrets: Secrets,
   ) {}
 
   /** Every call of which nobody knows whether it took effect, oldest first. */
@@ -58,6 +61,7 @@ export class DoubtsController {
     const row = await this.executions.find(callId);
     requireRole(who, row?.space_id, 'owner', 'admin');
     if (!row) throw new Error('a call without a space');
+    refuseSecrets(this.secrets, 'note', body.note);
     const status = body.happened ? 'Ok' : 'Error';
     const anew = body.proposeAnew ? await this.anew.prepare(row) : undefined;
     await this.settlement.settle(claimOf(row), who, body, anew);

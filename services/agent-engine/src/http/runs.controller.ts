@@ -16,10 +16,12 @@ import { turnText } from '../domain/conversation.js';
 import { CancelRun } from '../run/cancel-run.js';
 import { Progress } from '../run/progress.js';
 import { StartRun } from '../run/start-run.js';
+import { Secrets } from '../secrets/secrets.js';
 import { principalOf, type RunRow, Runs } from '../store/runs.js';
 import type { Database } from '../store/schema.js';
 import { Turns } from '../store/turns.js';
 import { type Reply, sendEvents, wantsEvents } from './event-stream.js';
+import { refuseSecrets } from './no-secrets.js';
 import { runView } from './view.js';
 
 @Controller('v1')
@@ -32,6 +34,7 @@ export class RunsController {
     private readonly startRun: StartRun,
     private readonly cancelRun: CancelRun,
     private readonly progress: Progress,
+    private readonly secrets: Secrets,
     @Inject(DATABASE) private readonly db: Kysely<Database>,
   ) {}
 
@@ -52,6 +55,7 @@ export class RunsController {
       if (known?.agent !== agent.name) requireRole(who, undefined);
       requireRole(who, known?.space_id);
     }
+    refuseSecrets(this.secrets, 'prompt', body.prompt);
     const runId = await this.startRun.start({
       agent,
       principal: { kind: who.kind, id: who.id },

@@ -4,8 +4,10 @@ import { Body, Controller, HttpCode, Inject, Post } from '@nestjs/common';
 import type { Kysely } from 'kysely';
 import { AGENTS } from '../agents.js';
 import type { AgentDeclaration } from '../config.js';
+import { Secrets } from '../secrets/secrets.js';
 import { Runs } from '../store/runs.js';
 import type { Database } from '../store/schema.js';
+import { refuseSecrets } from './no-secrets.js';
 
 /** Content is sealed here alone, so that the taskboard needs no key: it asks, and keeps the box. */
 @Controller('internal/task-prompts')
@@ -15,6 +17,7 @@ export class TaskPromptsController {
     @Inject(AGENTS) private readonly agents: Map<string, AgentDeclaration>,
     private readonly runs: Runs,
     private readonly keyring: Keyring,
+    private readonly secrets: Secrets,
   ) {}
 
   /** A conversation that begins with a task carries the task's id, so that a repeated request opens no second one. */
@@ -25,6 +28,7 @@ export class TaskPromptsController {
     const { taskId, spaceId, agent, principal, prompt } = asked;
     if (this.agents.get(agent)?.space !== spaceId)
       throw new Refusal('not-found', 'engine.agent-not-found', `There is no such agent in the space ${spaceId}.`);
+    refuseSecrets(this.secrets, 'prompt', prompt);
     const conversationId = asked.conversationId ?? taskId;
     if (asked.conversationId === undefined) {
       await this.keyring.create(spaceId, conversationId);

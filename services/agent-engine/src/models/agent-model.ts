@@ -60,8 +60,15 @@ export class AgentModel {
   }
 }
 
-/** @throws at start, naming the agent and what its model lacks */
-export function agentModels(agents: Iterable<AgentDeclaration>, config: ModelConfig): Map<string, AgentModel> {
+/**
+ * @param scrub takes the values of secrets out of what an endpoint says of a failure
+ * @throws at start, naming the agent and what its model lacks
+ */
+export function agentModels(
+  agents: Iterable<AgentDeclaration>,
+  config: ModelConfig,
+  scrub: (text: string) => string = (text) => text,
+): Map<string, AgentModel> {
   const prices = new Prices(config.HOLDPOINT_PRICING);
   const retries = {
     attempts: config.MODEL_ATTEMPTS,
@@ -70,7 +77,8 @@ export function agentModels(agents: Iterable<AgentDeclaration>, config: ModelCon
   };
   return new Map(
     [...agents].map((a) => {
-      const model = a.model === 'scripted' ? new ScriptedModel(scriptOf(a)) : endpointModel(a.name, a.model, config);
+      const model =
+        a.model === 'scripted' ? new ScriptedModel(scriptOf(a)) : endpointModel(a.name, a.model, config, scrub);
       return [a.name, new AgentModel(a.model, model, prices, retries)];
     }),
   );

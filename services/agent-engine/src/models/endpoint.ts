@@ -12,7 +12,12 @@ const ANTHROPIC = 'https://api.anthropic.com/v1';
  * A model behind an endpoint, by its name: `openai/<id>` or `anthropic/<id>`.
  * @throws naming the agent and the variable that it needs and does not have
  */
-export function endpointModel(agent: string, name: string, config: ModelConfig): LanguageModelV4 {
+export function endpointModel(
+  agent: string,
+  name: string,
+  config: ModelConfig,
+  scrub: (text: string) => string,
+): LanguageModelV4 {
   const id = name.slice(name.indexOf('/') + 1);
   const fetch = transport({ silenceMs: config.MODEL_SILENCE_MS, answerMs: config.MODEL_ANSWER_MS });
   const needs = (what: string) => new Error(`agent ${agent} uses the model ${name}: ${what}`);
@@ -30,13 +35,13 @@ export function endpointModel(agent: string, name: string, config: ModelConfig):
       includeUsage: true,
       fetch,
     });
-    return new FaithfulModel(provider.chatModel(id), apiKey === undefined ? [] : [apiKey], limited);
+    return new FaithfulModel(provider.chatModel(id), withoutKey(apiKey, scrub), limited);
   }
 
   const { ANTHROPIC_BASE_URL: baseURL, ANTHROPIC_API_KEY: apiKey } = config;
   if (apiKey === undefined) throw needs('set ANTHROPIC_API_KEY');
   const provider = createAnthropic({ baseURL: versioned(baseURL ?? ANTHROPIC), apiKey, fetch });
-  return new FaithfulModel(provider.languageModel(id), [apiKey], (o) =>
+  return new FaithfulModel(provider.languageModel(id), withoutKey(apiKey, scrub), (o) =>
     limited({
       ...o,
       prompt: withObjects(o.prompt),
@@ -45,6 +50,9 @@ export function endpointModel(agent: string, name: string, config: ModelConfig):
     }),
   );
 }
+
+const withoutKey = (key: string | undefined, scrub: (text: string) => string) => (text: string) =>
+  scrub(key === undefined ? text : text.replaceAll(key, '[key]'));
 
 /** Both spellings of the base URL are about: with the version of the API and without. */
 const versioned = (url: string): string => (/^https?:\/\/[^/]+\/?$/.test(url) ? `${url.replace(/\/$/, '')}/v1` : url);

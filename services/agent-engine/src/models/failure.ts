@@ -40,11 +40,11 @@ export class ModelFailure extends Error {
 const DETAIL_LIMIT = 300;
 const MAX_CAUSES = 8;
 
-/** What a provider reported, as one of ours. `secrets` are kept out of it even where the endpoint repeats them. */
-export function failureOf(error: unknown, secrets: readonly string[]): ModelFailure {
+/** What a provider reported, as one of ours. `scrub` takes secrets out of it where the endpoint repeats them. */
+export function failureOf(error: unknown, scrub: (text: string) => string): ModelFailure {
   const own = causes(error).find((e) => e instanceof ModelFailure);
   if (own) return own;
-  const quoted = (text: unknown) => quote(text, secrets);
+  const quoted = (text: unknown) => quote(text, scrub);
 
   if (APICallError.isInstance(error)) {
     const status = error.statusCode;
@@ -102,8 +102,8 @@ function retryAfter(headers: Record<string, string>): number | undefined {
   return Number.isNaN(at) ? undefined : Math.max(0, at - Date.now());
 }
 
-function quote(text: unknown, secrets: readonly string[]): string {
-  const plain = secrets.reduce((t, s) => t.replaceAll(s, '[key]'), typeof text === 'string' ? text : 'nothing legible');
+function quote(text: unknown, scrub: (text: string) => string): string {
+  const plain = scrub(typeof text === 'string' ? text : 'nothing legible');
   return JSON.stringify(plain.length > DETAIL_LIMIT ? `${plain.slice(0, DETAIL_LIMIT)} …` : plain);
 }
 

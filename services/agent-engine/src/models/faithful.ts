@@ -19,8 +19,8 @@ export class FaithfulModel implements LanguageModelV4 {
 
   constructor(
     private readonly model: LanguageModelV4,
-    /** Kept out of every failure. */
-    private readonly secrets: readonly string[],
+    /** Takes secrets out of what is said of a failure. */
+    private readonly scrub: (text: string) => string,
     private readonly adapt: (options: LanguageModelV4CallOptions) => LanguageModelV4CallOptions = (o) => o,
   ) {
     this.provider = model.provider;
@@ -35,7 +35,7 @@ export class FaithfulModel implements LanguageModelV4 {
   /** @throws ModelFailure, here or while the stream is read; the caller's own abort comes as it is. */
   async doStream(options: LanguageModelV4CallOptions): Promise<LanguageModelV4StreamResult> {
     const failed = (error: unknown) =>
-      options.abortSignal?.aborted ? options.abortSignal.reason : failureOf(error, this.secrets);
+      options.abortSignal?.aborted ? options.abortSignal.reason : failureOf(error, this.scrub);
     try {
       const { stream } = await this.model.doStream({ ...this.adapt(options), includeRawChunks: true });
       return { stream: ReadableStream.from(this.#read(stream, failed)) };

@@ -8,10 +8,10 @@ import type { Words } from '../domain/words.js';
 import type { Database } from '../store/schema.js';
 import type { Summaries } from '../store/summaries.js';
 import type { Turns } from '../store/turns.js';
-import type { Round } from './round.js';
+import type { ScrubbedRound } from './scrubbed-round.js';
 
 /** One round of the run's model, paid for by the run. */
-export type Ask = (prompt: LanguageModelV4Prompt, tools: LanguageModelV4FunctionTool[]) => Promise<Round>;
+export type Ask = (prompt: LanguageModelV4Prompt, tools: LanguageModelV4FunctionTool[]) => Promise<ScrubbedRound>;
 
 interface Place {
   spaceId: string;

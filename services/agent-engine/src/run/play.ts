@@ -15,6 +15,7 @@ import type { GateRun } from '../gate/run-context.js';
 import type { AgentModel } from '../models/agent-model.js';
 import type { Bill } from '../models/bill.js';
 import { ModelFailure } from '../models/failure.js';
+import type { Secrets } from '../secrets/secrets.js';
 import type { Calls } from '../store/calls.js';
 import { type Final, provenanceOf, type RunRow, type Runs } from '../store/runs.js';
 import type { Database } from '../store/schema.js';
@@ -24,6 +25,7 @@ import { inLanes } from './in-lanes.js';
 import { completedEvent } from './receipt.js';
 import { Reminders } from './reminders.js';
 import { promptOf } from './round.js';
+import { scrubbedRound } from './scrubbed-round.js';
 
 /** The run was taken over while this engine was not looking. Nothing more may be written for it here. */
 export class RunLost extends Error {}
@@ -58,6 +60,7 @@ export class Player {
     private readonly engine: string,
     private readonly wording: Wording,
     private readonly compaction: Compaction,
+    private readonly secrets: Secrets,
   ) {}
 
   /** @returns how the run ended; `result` is the model's last text. @throws RunLost, infrastructure faults. */
@@ -73,7 +76,7 @@ export class Player {
       if (!bill.free) await this.runs.bill(run.run_id, this.engine, bill.pending);
       const round = await model.ask(prompt, given, signal);
       bill.add(round.usage);
-      return round;
+      return scrubbedRound(round, this.secrets);
     };
     try {
       return await this.#rounds(run, agent, ask, bill, tools, signal);
@@ -81,7 +84,7 @@ export class Player {
       if (signal.aborted || !(error instanceof ModelFailure)) throw error;
       if (error.circumstances.mayHaveCost) bill.incomplete();
       await this.runs.bill(run.run_id, this.engine, bill.cost);
-      const result = this.wording.of(agent.name).modelFailed(error.reason, error.detail);
+      const result = this.wording.of(agent.name).modelFailed(error.reason, this.secrets.scrub(error.detail));
       return { state: 'failed', reason: error.reason, result };
     }
   }

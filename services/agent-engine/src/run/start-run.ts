@@ -3,6 +3,7 @@ import { newEvent, newId, Outbox, OutboxRelay } from '@holdpoint/eventing';
 import { Keyring } from '@holdpoint/runtime';
 import type { Kysely, Transaction } from 'kysely';
 import type { AgentDeclaration } from '../config.js';
+import type { Secrets } from '../secrets/secrets.js';
 import type { Runs } from '../store/runs.js';
 import type { Database } from '../store/schema.js';
 import type { Runner } from './runner.js';
@@ -36,15 +37,22 @@ export class StartRun {
     private readonly outbox: Outbox,
     private readonly relay: OutboxRelay,
     private readonly runner: Runner,
+    private readonly secrets: Secrets,
   ) {}
 
-  /** To be done before a transaction begins: making and using keys needs connections of their own. */
+  /**
+   * To be done before a transaction begins: making and using keys needs connections of their own. A prompt that quotes what
+   * a person wrote elsewhere is scrubbed; one that was sent here has been refused.
+   */
   async prepare(order: RunOrder): Promise<PreparedRun> {
     const spaceId = order.agent.space;
     const runId = newId();
     const conversationId = order.conversationId ?? newId();
     await this.keyring.create(spaceId, conversationId);
-    const prompt = await this.keyring.seal({ conversationId, spaceId, entityId: runId, field: 'prompt' }, order.prompt);
+    const prompt = await this.keyring.seal(
+      { conversationId, spaceId, entityId: runId, field: 'prompt' },
+      this.secrets.scrub(order.prompt),
+    );
     return { order, runId, conversationId, prompt };
   }
 

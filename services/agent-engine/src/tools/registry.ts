@@ -45,6 +45,7 @@ export class ToolRegistry {
       const actions = twoAlike(tool.actions.map((a) => a.name));
       if (actions !== undefined)
         throw new Error(`two actions of tool ${tool.name} are called ${actions.join(' and ')}: rename one`);
+      for (const action of tool.actions) checkSecretFields(tool, action);
       this.#model.set(tool.name, {
         name: tool.name,
         description: modelDescription(tool),
@@ -123,6 +124,14 @@ function twoAlike(names: readonly string[]): [string, string] | undefined {
     seen.set(plain, name);
   }
   return undefined;
+}
+
+/** References are looked for in texts at the top of the arguments, and nowhere else. */
+function checkSecretFields({ name }: Tool, action: ToolAction): void {
+  const { properties } = actionSchema(action);
+  for (const field of (action.secretFields ?? []) as readonly string[])
+    if (field === 'action' || properties[field]?.['type'] !== 'string')
+      throw new Error(`${name}.${action.name} declares the secret field ${field}, which is no text of its own`);
 }
 
 /** A key of the sender's is repeated only if it is a plain word or an index. */

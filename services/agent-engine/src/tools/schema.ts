@@ -103,6 +103,8 @@ export function schemaDigest(tool: Tool): string {
       scope: a.scope,
       executionClass: a.executionClass,
       schema: actionSchema(a),
+      // what a reference in a field stands for is part of what the call means
+      ...(a.secretFields?.length ? { secretFields: [...a.secretFields].sort() } : {}),
     }))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
   return createHash('sha256')

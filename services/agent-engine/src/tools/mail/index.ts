@@ -64,6 +64,7 @@ export function mailTool(config: MailConfig): Tool {
         executionClass: 'at-most-once',
         schema: send,
         timeoutMs: config.MAIL_TIMEOUT_MS,
+        secretFields: ['body'],
         run: ({ to, cc = [], bcc = [], subject, body }, ctx) => {
           const letter = { callId: ctx.callId, date: new Date(), from, to, cc, subject, body };
           const envelope = { from, to: [...to, ...cc, ...bcc] };
