@@ -66,14 +66,14 @@ describe('rules of the operator', () => {
       DATABASE_URL: 'postgres://127.0.0.1:1/holdpoint',
       NATS_URL: 'nats://127.0.0.1:1',
       NATS_USER: 'agent-engine',
-      NATS_PASSWORD: 'x',
+      NATS_PASSWORD: 'a-password-of-no-bus',
       PORT: '0',
       HOLDPOINT_IDENTITY_FILE: join(home, 'identities.json'),
       HOLDPOINT_SERVICE_TOKEN: '0123456789abcdef0123456789abcdef',
       HOLDPOINT_MASTER_KEY_FILE: join(home, 'master.key'),
       HOLDPOINT_CONFIG: path,
       POLICY_URL: 'http://127.0.0.1:1',
-      OPENAI_API_KEY: 'k',
+      OPENAI_API_KEY: 'a-key-of-no-endpoint',
     });
     expect(() => AgentEngineModule.forRoot(config)).toThrow(/whole\.yaml:5: .*there is no tool "Maill"/);
   });

@@ -173,6 +173,17 @@ describe('arguments', () => {
     expect(entry?.arguments).toHaveLength(4_000);
     expect(entry?.arguments?.endsWith('x…')).toBe(true);
   });
+  it('what looks like a secret is masked, at any depth', async () => {
+    const c = make();
+    await world.publish(
+      await c.proposed('{"action":"send","auth":{"deep":[{"password":"hunter2"}]},"n":9007199254740993}'),
+      c.verdict('deny'),
+      c.executed({ status: 'Denied' }),
+    );
+    expect((await entriesOf(c))[0]?.arguments).toBe(
+      '{"action":"send","auth":{"deep":[{"password":"[secret]"}]},"n":9007199254740993}',
+    );
+  });
   it('null when the key is destroyed or the box does not open; the entry stays', async () => {
     await world.keyring.create(SPACE, 'conversation-2');
     const c = make();

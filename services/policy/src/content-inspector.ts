@@ -1,5 +1,5 @@
 import { FROZEN_NONCE_BYTES, type Sealed } from '@holdpoint/contracts';
-import { ContentDestroyed, ContentUnreadable, Keyring } from '@holdpoint/runtime';
+import { ContentDestroyed, ContentUnreadable, Keyring, suspectSecret } from '@holdpoint/runtime';
 import type { Call } from './domain/call.js';
 import { injectionFlags } from './domain/injection.js';
 
@@ -20,7 +20,8 @@ export class ContentInspector {
     try {
       const plain = await this.keyring.open(frozen, { spaceId, entityId: callId, field: 'frozen' });
       const text = new TextDecoder('utf-8', { fatal: true }).decode(plain.subarray(FROZEN_NONCE_BYTES));
-      return { readable: true, flags: injectionFlags(text) };
+      const secret = (await suspectSecret(text)) ? ['secret-suspected'] : [];
+      return { readable: true, flags: [...injectionFlags(text), ...secret] };
     } catch (err) {
       const undecodable =
         err instanceof TypeError && (err as { code?: string }).code === 'ERR_ENCODING_INVALID_ENCODED_DATA';

@@ -41,7 +41,7 @@ const percent: Decoding = {
 
 const entity: Decoding = { pattern: /&(?:#x[\da-f]{1,8}|#\d{1,8}|[a-z][\da-z]{1,31});?/gi, one: decodeHTML };
 
-export const DECODINGS: readonly Decoding[] = [backslash, percent, entity];
+export const DECODINGS: readonly [Decoding, ...Decoding[]] = [backslash, percent, entity];
 
 /** Not a decoding of its own: what breaks a text up is taken out. */
 export const CLOSING_UP: Decoding = { pattern: BREAKS, one: () => '' };

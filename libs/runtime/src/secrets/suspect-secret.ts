@@ -1,7 +1,10 @@
+import { DECODINGS, decoded } from './decodings.js';
 import { looksSecret } from './suspected.js';
 
 type Lint = (text: string) => Promise<boolean>;
 let lint: Promise<Lint> | undefined;
+/** Those of JSON. */
+const [ESCAPES] = DECODINGS;
 
 /** Loaded when it is first needed: most services never look into content. */
 async function load(): Promise<Lint> {
@@ -21,7 +24,9 @@ async function load(): Promise<Lint> {
  * secretlint. An answer for eyes: a likely secret is to be flagged, never a reason to block.
  */
 export async function suspectSecret(text: string): Promise<boolean> {
-  if (looksSecret(text)) return true;
   lint ??= load();
-  return (await lint)(text);
+  const find = await lint;
+  for (const reading of new Set([text, decoded(text, ESCAPES)]))
+    if (looksSecret(reading) || (await find(reading))) return true;
+  return false;
 }

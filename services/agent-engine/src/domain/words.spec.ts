@@ -78,7 +78,10 @@ const calls: { [K in keyof Texts]: Parameters<Texts[K]>[] } = {
     wakeUp({ outcome: 'withdrawn' }),
   ],
   reminders: [[]],
-  flagged: [['Mail', ['injection-marker', 'hidden-characters']]],
+  flagged: [
+    ['Mail', ['injection-marker', 'hidden-characters']],
+    ['Mail', ['secret-suspected']],
+  ],
   refusedAgain: [['Mail', 2]],
   stepsNearlyUsed: [[24]],
   tokensNearlyUsed: [[900, 1000]],

@@ -1,5 +1,5 @@
 import type { AuditEntry, Identity } from '@holdpoint/contracts';
-import { Who } from '@holdpoint/runtime';
+import { maskSuspected, Who } from '@holdpoint/runtime';
 import { Controller, Get, Query } from '@nestjs/common';
 import { cut, MAX_ARGUMENTS, MAX_NOTE } from '../domain/words.js';
 import { Content } from '../log/content.js';
@@ -14,7 +14,10 @@ export class EntriesController {
     private readonly content: Content,
   ) {}
 
-  /** Entries of one's spaces in stream order, filtered by run, task, call, tool, action, agent, status, space and time. */
+  /**
+   * Entries of one's spaces in stream order, filtered by run, task, call, tool, action, agent, status, space and time. What
+   * looks like a secret is masked (charter, section 8); the very bytes are shown to those who decide.
+   */
   @Get()
   async list(@Query({ schema: entriesQuery }) query: EntriesQuery, @Who() who: Identity) {
     const spaces = readableSpaces(who, query.space);
@@ -34,7 +37,8 @@ function toView(
   return {
     ...entry,
     at: at.toISOString(),
-    arguments: args === null ? null : cut(args, MAX_ARGUMENTS),
-    note: cut(reason === null ? note : `${note}: ${reason}`, MAX_NOTE),
+    // masked first: what is cut in two is harder to recognise
+    arguments: args === null ? null : cut(maskSuspected(args), MAX_ARGUMENTS),
+    note: cut(reason === null ? note : `${note}: ${maskSuspected(reason)}`, MAX_NOTE),
   };
 }
