@@ -14,6 +14,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Kysely, sql } from 'kysely';
 import { simpleParser } from 'mailparser';
 import { SMTPServer } from 'smtp-server';
+import { z } from 'zod';
 import { Api, until } from '../src/api.js';
 
 // 40 secrets in arguments, results and errors of a whole running system: used where a person released it, kept nowhere.
@@ -78,18 +79,18 @@ describe('secrets in a running system', () => {
       HOLDPOINT_MODEL: '',
       MODEL_ATTEMPTS: '1',
     };
-    stack = await startStack({ home, env });
+    stack = await startStack({ home, env, timeoutMs: 240_000 });
     api = new Api({ url: stack.urls.engine, token: stack.people['ada'] ?? '' });
     await mkdir(stack.paths.workspace, { recursive: true });
     await writeFile(
       join(stack.paths.workspace, 'loot.txt'),
       VALUES.flatMap((v) => [v, Buffer.from(v).toString('base64'), JSON.stringify({ v })]).join('\n'),
     );
-  }, 120_000);
+  }, 250_000);
   afterAll(async () => {
     await stack?.stop();
     for (const c of cleanup.reverse()) await c();
-  }, 60_000);
+  }, 120_000);
 
   const play = async (agent: string, prompt: string) => {
     const { status, body } = await api.ask('POST', `/v1/agents/${agent}/runs`, { prompt });
@@ -104,10 +105,12 @@ describe('secrets in a running system', () => {
   const release = async (count: number) => {
     const staging = new Api({ url: stack.urls.staging, token: stack.people['ada'] ?? '' });
     const pending = await until(`${count} held calls`, async () => {
-      const { items } = await staging.get('/v1/approvals?status=pending', page(approvalView));
+      const { items } = await staging.get('/v1/approvals?status=pending', page(z.object({ id: z.string() })));
       return items.length === count ? items : undefined;
     });
-    for (const { id, digest } of pending) {
+    for (const item of pending) {
+      const { id, digest, arguments: shown } = await staging.get(`/v1/approvals/${item.id}`, approvalView);
+      expect(shown).toContain(reference(0));
       const { status } = await staging.ask('POST', `/v1/approvals/${id}/decision`, { decision: 'approve', digest });
       expect(status).toBe(200);
     }
@@ -117,7 +120,7 @@ describe('secrets in a running system', () => {
     const run = await play('clerk', 'literals');
     const told = await said(run.conversationId);
     expect(told.match(/They contain the value of a secret/g)).toHaveLength(VALUES.length);
-  }, 60_000);
+  }, 120_000);
 
   it('references that a person released become values for the mail server alone; its errors are scrubbed', async () => {
     await play('clerk', 'mail');
@@ -127,7 +130,7 @@ describe('secrets in a running system', () => {
     const texts = await Promise.all(sent.map(async (m) => (await simpleParser(m)).text));
     const whole = texts.find((t) => t?.startsWith('All of them')) ?? '';
     for (const [i, v] of VALUES.entries()) expect(whole).toContain(`${i}: ${v.replaceAll('\r\n', '\n')}\n`);
-  }, 60_000);
+  }, 120_000);
 
   it('a file that is read, an answer of a model, and what people ask, are kept without the values', async () => {
     const read = await said((await play('clerk', 'read')).conversationId);
@@ -138,7 +141,7 @@ describe('secrets in a running system', () => {
     for (const v of VALUES)
       expect((await api.ask('POST', '/v1/agents/clerk/runs', { prompt: `use ${v}` })).status).toBe(422);
     kept = await openedContent(stack);
-  }, 60_000);
+  }, 120_000);
 
   it('no content holds a value, even sealed', () => {
     const all = kept.join('\n');
@@ -162,7 +165,7 @@ describe('secrets in a running system', () => {
     // the search can find
     expect(await holding([nats], ['arguments.secret-literal'])).not.toEqual([]);
     expect(await holding([join(stack.home, 'demo')], needles)).not.toEqual([]);
-  }, 60_000);
+  }, 120_000);
 
   async function mailServer(): Promise<number> {
     const server = new SMTPServer({

@@ -23,6 +23,8 @@ export interface ChildOptions {
   /** The compiled program. */
   script: string;
   env: Record<string, string>;
+  /** Variables that it does not inherit. */
+  withheld?: readonly string[];
   say: (line: string) => void;
 }
 
@@ -35,13 +37,14 @@ async function spawnChild({
   home,
   script,
   env,
+  withheld = [],
 }: ChildOptions): Promise<{ child: ChildProcess; identity: ProcessIdentity; said: () => string }> {
   const path = join(home.logs, `${name}.log`);
   const log = openLog(path);
   const start = logEnd(path);
   const child = spawn(process.execPath, ['--enable-source-maps', script], {
     cwd: REPOSITORY,
-    env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...withoutModelKeys(process.env), ...env },
+    env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...inherited(withheld), ...env },
     stdio: ['ignore', log, log, 'ipc'],
     detached: true,
   });
@@ -55,8 +58,9 @@ async function spawnChild({
 }
 
 /** A model's key is for the engine alone, which is given it by name. */
-function withoutModelKeys({ OPENAI_API_KEY: _openai, ANTHROPIC_API_KEY: _anthropic, ...rest }: NodeJS.ProcessEnv) {
-  return rest;
+function inherited(withheld: readonly string[]): NodeJS.ProcessEnv {
+  const not = new Set(['OPENAI_API_KEY', 'ANTHROPIC_API_KEY', ...withheld]);
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !not.has(name)));
 }
 
 const hasEnded = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null;

@@ -7,6 +7,7 @@ import type { Home } from './home.js';
 import { SPACE_CREATORS } from './people.js';
 import type { Endpoint, Ports } from './ports.js';
 import { REPOSITORY } from './repository.js';
+import { secretVariables } from './secret-variables.js';
 import type { Secrets } from './secrets.js';
 import type { Settings } from './settings.js';
 
@@ -34,7 +35,7 @@ export function servicePrograms(settings: Settings, home: Home, secrets: Secrets
       // A person's own settings come last: their mail server, maildir or folder in place of the demonstration's.
       ...given('MAIL_SMTP_URL', 'MAIL_FROM', 'MAIL_MAILDIR', 'FILERW_ROOT'),
       ...given('ORDERS_URL', 'ORDERS_TOKEN'),
-      ...given('OPENAI_API_KEY', 'ANTHROPIC_API_KEY'),
+      ...given('OPENAI_API_KEY', 'ANTHROPIC_API_KEY', ...secretVariables(settings.config)),
     },
     policy: {
       HOLDPOINT_CONFIG: settings.config,

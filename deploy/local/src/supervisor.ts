@@ -15,6 +15,7 @@ import { choosePorts } from './ports.js';
 import { whenReady } from './readiness.js';
 import { program } from './repository.js';
 import { claim, endOrphans, forget, SUPERVISOR } from './run-records.js';
+import { secretVariables } from './secret-variables.js';
 import { loadSecrets } from './secrets.js';
 import { instancesOf, servicePrograms } from './services.js';
 import type { Settings } from './settings.js';
@@ -55,7 +56,7 @@ export async function supervise(settings: Settings, say: (line: string) => void,
     await seedDemoData(home);
     signal.throwIfAborted();
 
-    const common = { home, say };
+    const common = { home, say, withheld: secretVariables(settings.config) };
     const own = (name: string, main: string, own: unknown) => ({
       ...common,
       name,

@@ -30,6 +30,8 @@ export class Previews {
       ...(note === undefined ? {} : { note }),
     });
     if (ready === 'tool.schema-changed') return view(null, 'The tool has changed since, or is not there any more.');
+    if (ready === 'arguments.secret-not-allowed' || ready === 'arguments.secret-literal')
+      return view(null, 'It would not be executed: a secret in it may not be used there any more.');
     if (typeof ready === 'string')
       throw new Refusal('gone', 'engine.call-unreadable', 'The content of this call cannot be read any more.');
     const { action, args } = ready;
