@@ -92,14 +92,12 @@ async function prepared(name: string, own: Record<string, string>) {
     await mkdir(dirname(at(path)), { recursive: true });
     await writeFile(at(path), text, { mode: 0o600 });
   }
-  const env = Object.fromEntries(
-    Object.entries(environmentOf(container, all)).map(([key, value]) => [
-      key,
-      value.startsWith('/') ? at(value) : value,
-    ]),
-  );
-  for (const key of ['FILERW_ROOT']) if (env[key]) await mkdir(env[key], { recursive: true });
-  return { container, args: container.args ?? [], env: { ...env, NATS_URL: natsUrl, ...own } };
+  const env: Record<string, string> = {};
+  for (const [key, value] of Object.entries(environmentOf(container, all)))
+    env[key] = value.startsWith('/') ? at(value) : value;
+  if (env['FILERW_ROOT']) await mkdir(env['FILERW_ROOT'], { recursive: true });
+  Object.assign(env, { NATS_URL: natsUrl, ...own });
+  return { container, args: container.args ?? [], env };
 }
 
 test('the Dockerfile is sound, fills the image by the program that is tested here, and its process is not root', async () => {
