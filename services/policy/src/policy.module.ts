@@ -3,6 +3,7 @@ import { DATABASE, DatabaseModule, Keyring, MasterKey } from '@holdpoint/runtime
 import { type DynamicModule, Logger, Module, type OnModuleInit } from '@nestjs/common';
 import type { Kysely } from 'kysely';
 import { loadRules, type PolicyConfig } from './config.js';
+import { OnToolAnnounced } from './consumers/on-tool-announced.js';
 import { OnToolProposed } from './consumers/on-tool-proposed.js';
 import { ContentInspector } from './content-inspector.js';
 import { CheckController } from './http/check.controller.js';
@@ -14,6 +15,7 @@ import { Spaces } from './spaces.js';
 import { Decisions } from './store/decisions.js';
 import { DecisionsDatabase } from './store/decisions-database.js';
 import type { PolicyDatabase } from './store/schema.js';
+import { SpacePolicyReader } from './store/space-policy-reader.js';
 
 @Module({})
 export class PolicyModule implements OnModuleInit {
@@ -35,7 +37,14 @@ export class PolicyModule implements OnModuleInit {
         DatabaseModule.forRoot(config.DATABASE_URL, { max: config.DATABASE_POOL_MAX, applicationName: 'policy' }),
         EventingModule.forRoot({ service: 'policy', config }),
       ],
-      controllers: [OnToolProposed, CheckController, RulesController, SpacesController, MembershipsController],
+      controllers: [
+        OnToolProposed,
+        OnToolAnnounced,
+        CheckController,
+        RulesController,
+        SpacesController,
+        MembershipsController,
+      ],
       providers: [
         { provide: Policy, useValue: policy },
         {
@@ -52,6 +61,11 @@ export class PolicyModule implements OnModuleInit {
         {
           provide: DecisionsDatabase,
           useFactory: () => new DecisionsDatabase(config.DECISIONS_DATABASE_URL, config.DATABASE_POOL_MAX),
+        },
+        {
+          provide: SpacePolicyReader,
+          inject: [DecisionsDatabase],
+          useFactory: (decisions: DecisionsDatabase) => new SpacePolicyReader(decisions),
         },
         {
           provide: Spaces,
