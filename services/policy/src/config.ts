@@ -30,6 +30,6 @@ export function loadRules(config: Pick<PolicyConfig, 'HOLDPOINT_CONFIG' | 'POLIC
     fallback: said.default ?? null,
     mode: config.POLICY_MODE ?? said.mode ?? 'enforce',
     expiresAfterSeconds: said.expiresAfterSeconds ?? EXPIRES_AFTER_SECONDS,
-    rateLimit: RATE_LIMIT,
+    rateLimit: said.rateLimit ?? RATE_LIMIT,
   };
 }

@@ -5,6 +5,7 @@ import type { Kysely } from 'kysely';
 import { loadRules, type PolicyConfig } from './config.js';
 import { OnToolProposed } from './consumers/on-tool-proposed.js';
 import { ContentInspector } from './content-inspector.js';
+import { NO_SPACE_POLICY } from './domain/rules.js';
 import { CheckController } from './http/check.controller.js';
 import { MembershipsController } from './http/memberships.controller.js';
 import { RulesController } from './http/rules.controller.js';
@@ -26,7 +27,9 @@ export class PolicyModule implements OnModuleInit {
 
   /** @throws when holdpoint.yaml or the master key is wrong; the text names the file and what is wrong. */
   static forRoot(config: PolicyConfig): DynamicModule {
-    const policy = new Policy(loadRules(config));
+    const policy = new Policy(loadRules(config), {
+      read: async () => ({ now: new Date(), space: NO_SPACE_POLICY, tools: [] }),
+    });
     const keyFile = config.HOLDPOINT_MASTER_KEY_FILE;
     const master = keyFile === undefined ? null : MasterKey.fromFile(keyFile);
     return {

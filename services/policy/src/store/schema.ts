@@ -31,8 +31,20 @@ export interface SpaceMembersTable {
   changed_at: Date;
 }
 
+export interface RateCallsTable {
+  call_id: string;
+  space_id: string;
+  user_kind: string;
+  user_id: string;
+  server: string;
+  tool: string;
+  at: Date;
+  passed: boolean;
+}
+
 export interface PolicyDatabase {
   decisions: DecisionsTable;
   spaces: SpacesTable;
   space_members: SpaceMembersTable;
+  rate_calls: RateCallsTable;
 }
