@@ -16,6 +16,11 @@ export const policyConfig = baseConfig.extend({
     .transform((text) => text.split(/\s+/).filter(Boolean))
     .pipe(z.array(z.union([z.literal('*'), userId])))
     .describe('user ids separated by spaces, or *'),
+  /**
+   * How long the answer to the second question may be acted upon; a halt or a revoke is answered no sooner than that after
+   * its commit. Equal in all instances.
+   */
+  CHECK_VALID_MS: z.coerce.number().int().min(100).max(10_000).default(1_000).describe('milliseconds, 100 to 10000'),
   /** Comes before the mode that holdpoint.yaml names. */
   POLICY_MODE: policyMode.optional().describe('enforce or log-only'),
 });

@@ -3,18 +3,21 @@ import { DATABASE, DatabaseModule, Keyring, MasterKey } from '@holdpoint/runtime
 import { type DynamicModule, Logger, Module, type OnModuleInit } from '@nestjs/common';
 import type { Kysely } from 'kysely';
 import { loadRules, type PolicyConfig } from './config.js';
+import { OnToolAnnounced } from './consumers/on-tool-announced.js';
 import { OnToolProposed } from './consumers/on-tool-proposed.js';
 import { ContentInspector } from './content-inspector.js';
-import { NO_SPACE_POLICY } from './domain/rules.js';
-import { CheckController } from './http/check.controller.js';
+import { CHECK_VALID_MS, CheckController } from './http/check.controller.js';
 import { MembershipsController } from './http/memberships.controller.js';
 import { RulesController } from './http/rules.controller.js';
 import { SpacesController } from './http/spaces.controller.js';
 import { Policy } from './policy.js';
+import { RateCallsSweep } from './rate-calls-sweep.js';
 import { Spaces } from './spaces.js';
 import { Decisions } from './store/decisions.js';
 import { DecisionsDatabase } from './store/decisions-database.js';
+import { RateCalls } from './store/rate-calls.js';
 import type { PolicyDatabase } from './store/schema.js';
+import { SpacePolicyReader } from './store/space-policy-reader.js';
 
 @Module({})
 export class PolicyModule implements OnModuleInit {
@@ -27,9 +30,7 @@ export class PolicyModule implements OnModuleInit {
 
   /** @throws when holdpoint.yaml or the master key is wrong; the text names the file and what is wrong. */
   static forRoot(config: PolicyConfig): DynamicModule {
-    const policy = new Policy(loadRules(config), {
-      read: async () => ({ now: new Date(), space: NO_SPACE_POLICY, tools: [] }),
-    });
+    const rules = loadRules(config);
     const keyFile = config.HOLDPOINT_MASTER_KEY_FILE;
     const master = keyFile === undefined ? null : MasterKey.fromFile(keyFile);
     return {
@@ -38,9 +39,21 @@ export class PolicyModule implements OnModuleInit {
         DatabaseModule.forRoot(config.DATABASE_URL, { max: config.DATABASE_POOL_MAX, applicationName: 'policy' }),
         EventingModule.forRoot({ service: 'policy', config }),
       ],
-      controllers: [OnToolProposed, CheckController, RulesController, SpacesController, MembershipsController],
+      controllers: [
+        OnToolProposed,
+        OnToolAnnounced,
+        CheckController,
+        RulesController,
+        SpacesController,
+        MembershipsController,
+      ],
       providers: [
-        { provide: Policy, useValue: policy },
+        {
+          provide: Policy,
+          inject: [SpacePolicyReader],
+          useFactory: (reader: SpacePolicyReader) => new Policy(rules, reader),
+        },
+        { provide: CHECK_VALID_MS, useValue: config.CHECK_VALID_MS },
         {
           provide: ContentInspector,
           inject: [DATABASE],
@@ -53,8 +66,19 @@ export class PolicyModule implements OnModuleInit {
           useFactory: (db: Kysely<PolicyDatabase>) => new Decisions(db),
         },
         {
+          provide: RateCalls,
+          inject: [DATABASE],
+          useFactory: (db: Kysely<PolicyDatabase>) => new RateCalls(db),
+        },
+        { provide: RateCallsSweep, inject: [RateCalls], useFactory: (calls: RateCalls) => new RateCallsSweep(calls) },
+        {
           provide: DecisionsDatabase,
           useFactory: () => new DecisionsDatabase(config.DECISIONS_DATABASE_URL, config.DATABASE_POOL_MAX),
+        },
+        {
+          provide: SpacePolicyReader,
+          inject: [DecisionsDatabase],
+          useFactory: (decisions: DecisionsDatabase) => new SpacePolicyReader(decisions),
         },
         {
           provide: Spaces,

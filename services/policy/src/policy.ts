@@ -2,21 +2,9 @@ import { sha256Hex } from '@holdpoint/runtime';
 import type { Call } from './domain/call.js';
 import { decide, type PolicyDecision } from './domain/decide.js';
 import { policyVersion } from './domain/policy-version.js';
-import { NO_SPACE_POLICY, type RuleSet, type SpacePolicy } from './domain/rules.js';
-import { factsOf, type RegisteredTool, type StatedTool } from './domain/tool-facts.js';
-
-/** What the rows said of a space at one moment. */
-export interface FreshRows {
-  /** By the database's clock, and not after the rows were read. */
-  now: Date;
-  space: SpacePolicy;
-  tools: readonly RegisteredTool[];
-}
-
-/** What reads the rows; nothing is remembered between two readings. */
-export interface RowReader {
-  read(spaceId: string, agent: string): Promise<FreshRows>;
-}
+import { NO_SPACE_POLICY, type RuleSet } from './domain/rules.js';
+import { factsOf, type StatedTool } from './domain/tool-facts.js';
+import type { SpacePolicyReader, SpaceRows } from './store/space-policy-reader.js';
 
 export type Judged = PolicyDecision & { policyVersion: string };
 
@@ -27,20 +15,21 @@ export class Policy {
 
   constructor(
     readonly rules: RuleSet,
-    private readonly rows: RowReader,
+    private readonly reader: SpacePolicyReader,
   ) {
     this.version = policyVersion(rules, NO_SPACE_POLICY, sha256Hex);
   }
 
-  read(spaceId: string, agent: string): Promise<FreshRows> {
-    return this.rows.read(spaceId, agent);
+  /** The rows as they are at this moment. */
+  read(spaceId: string, agent: string): Promise<SpaceRows> {
+    return this.reader.read(spaceId, agent);
   }
 
   /** The verdict on a call under the rows that were just read. No I/O: whoever keeps rows decides on old ones. */
-  judge(stated: StatedTool, content: Call['content'], { space, tools }: FreshRows, exhausted = false): Judged {
+  judge(stated: StatedTool, content: Call['content'], rows: SpaceRows, exhausted = false): Judged {
     const { agent, server, tool, action } = stated;
-    const facts = factsOf(stated, tools);
-    const decision = decide({ agent, server, tool, action, content }, facts, this.rules, space, exhausted);
-    return { ...decision, policyVersion: policyVersion(this.rules, space, sha256Hex) };
+    const facts = factsOf(stated, rows);
+    const decision = decide({ agent, server, tool, action, content }, facts, this.rules, rows, exhausted);
+    return { ...decision, policyVersion: policyVersion(this.rules, rows, sha256Hex) };
   }
 }

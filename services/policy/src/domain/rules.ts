@@ -1,4 +1,4 @@
-import type { ApprovalRequirement, PolicyMode, Verdict } from '@holdpoint/contracts';
+import type { ActionTriple, ApprovalRequirement, PolicyMode, Verdict } from '@holdpoint/contracts';
 
 /** The server name under which the engine's own tools are proposed. */
 export const BUILTIN_SERVER = 'builtin';
@@ -28,18 +28,21 @@ export interface Rule extends Saying {
   loosenable?: boolean | undefined;
 }
 
-/** A rule of a space; without a tool it is the space's default. */
+/** What the operator says of calls that no rule of theirs names. */
+export interface Fallback extends Saying {
+  loosenable?: boolean | undefined;
+}
+
+/**
+ * One rule of a space. Without a tool it is for whatever no other rule of the space names; it then names no server and no
+ * action either.
+ */
 export interface SpaceRule extends Saying {
   origin: 'space';
   server?: string | undefined;
   tool?: string | undefined;
   action?: string | undefined;
   agent?: string | undefined;
-}
-
-/** What the operator says of calls that no rule of theirs names. */
-export interface Fallback extends Saying {
-  loosenable?: boolean | undefined;
 }
 
 /** All that an operator and the product itself say; a space's own say is `SpacePolicy`. */
@@ -64,7 +67,7 @@ export interface SpacePolicy {
   /** Set while calls of this space, this agent or everyone are stopped. */
   halted: 'space' | 'agent' | 'everything' | null;
   /** Destructive actions that the space opted in to. Matched exactly. */
-  allowDestructive: readonly { server: string; tool: string; action: string | null }[];
+  allowDestructive: readonly ActionTriple[];
   rules: readonly SpaceRule[];
   /** One higher with each change of the space's policy; 0 when it never said anything. */
   revision: number;
@@ -104,7 +107,7 @@ export const strictest = (a: Verdict, b: Verdict): Verdict => (stricter(b, a) ? 
 
 /** The rule as people write it, for events and pages. Never matched against. */
 export function describeRule(rule: Rule | SpaceRule): string {
-  const tool = rule.tool ?? 'default';
+  const { tool = 'default' } = rule;
   const triple = rule.action === undefined ? tool : `${tool}.${rule.action}`;
   const server = rule.server === undefined || rule.server === BUILTIN_SERVER ? '' : ` on ${rule.server}`;
   const agent = rule.agent === undefined ? '' : ` for agent ${rule.agent}`;

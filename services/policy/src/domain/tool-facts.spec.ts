@@ -17,13 +17,14 @@ const registered = (more: Partial<RegisteredTool> = {}): RegisteredTool => ({
   tool: 'FileRW',
   origin: 'builtin',
   agents: ['assistant'],
-  withdrawn: false,
   actions: [action('read', 'read'), action('write', 'write'), action('purge', 'destructive')],
   ...more,
 });
 
+const of = (...tools: RegisteredTool[]) => ({ announced: true, tools });
+
 test('a space without a registry takes the call’s own word', () => {
-  expect(factsOf(stated, [])).toEqual({ origin: 'builtin', hint: 'read', scope: 'user', actions: null });
+  expect(factsOf(stated, { announced: false, tools: [] })).toEqual({ origin: 'builtin', hint: 'read', scope: 'user', actions: null });
 });
 
 describe('by the registry there is no such tool', () => {
@@ -32,9 +33,11 @@ describe('by the registry there is no such tool', () => {
     ['in this spelling', registered({ tool: 'fileRW' })],
     ['on this server', registered({ server: 'remote' })],
     ['for this agent', registered({ agents: ['other'] })],
-    ['any more', registered({ withdrawn: true })],
   ])('%s', (_, tool) => {
-    expect(factsOf(stated, [tool])).toBeNull();
+    expect(factsOf(stated, of(tool))).toBeNull();
+  });
+  test('any more', () => {
+    expect(factsOf(stated, of())).toBeNull();
   });
 });
 
@@ -53,15 +56,15 @@ describe('of what the call states and what was announced the stricter counts', (
       { origin: 'builtin', hint: 'read', scope: 'user', actions: ['read', 'write', 'purge'] },
     ],
   ])('%s', (_, said, tool, expected) => {
-    expect(factsOf({ ...stated, ...said }, [registered(tool)])).toMatchObject(expected);
+    expect(factsOf({ ...stated, ...said }, of(registered(tool)))).toMatchObject(expected);
   });
 
   test('an action that is not declared is as grave as any that is', () => {
     for (const undeclared of [null, 'Read', 'list'])
-      expect(factsOf({ ...stated, action: undeclared }, [registered()])).toMatchObject({ hint: 'destructive' });
+      expect(factsOf({ ...stated, action: undeclared }, of(registered()))).toMatchObject({ hint: 'destructive' });
   });
   test('a tool that declares none has none', () => {
-    expect(factsOf({ ...stated, action: null }, [registered({ actions: [action(null, 'write')] })])).toEqual({
+    expect(factsOf({ ...stated, action: null }, of(registered({ actions: [action(null, 'write')] })))).toEqual({
       origin: 'builtin',
       hint: 'write',
       scope: 'user',

@@ -8,8 +8,14 @@ export interface RegisteredTool {
   origin: 'builtin' | 'foreign';
   /** Agents of the space that have it. */
   agents: readonly string[];
-  withdrawn: boolean;
   actions: readonly { name: string | null; hint: Hint; scope: 'user' | 'admin' }[];
+}
+
+/** The tools of a space. */
+export interface Registry {
+  /** Whether any tool was ever announced for the space, withdrawn since or not. */
+  announced: boolean;
+  tools: readonly RegisteredTool[];
 }
 
 /** What a call, or a question about it, says of its tool. */
@@ -31,14 +37,13 @@ const graver = (a: Hint, b: Hint): Hint => (HINTS.indexOf(a) > HINTS.indexOf(b) 
  * stricter. An action that the tool does not declare counts as the gravest of those that it does.
  *
  * A space for which no tool was ever announced has no registry; then the call's own statement is all there is.
- * @param registered the whole registry of the space, withdrawn tools included
  * @returns null when the space has a registry and the agent has no such tool by it
  */
-export function factsOf(stated: StatedTool, registered: readonly RegisteredTool[]): ToolFacts | null {
+export function factsOf(stated: StatedTool, { announced, tools }: Registry): ToolFacts | null {
   const { origin, hint, scope } = stated;
-  if (registered.length === 0) return { origin, hint, scope, actions: null };
-  const tool = registered.find((t) => t.server === stated.server && t.tool === stated.tool);
-  if (tool === undefined || tool.withdrawn || !tool.agents.includes(stated.agent)) return null;
+  if (!announced) return { origin, hint, scope, actions: null };
+  const tool = tools.find((t) => t.server === stated.server && t.tool === stated.tool);
+  if (tool === undefined || !tool.agents.includes(stated.agent)) return null;
   const called = tool.actions.filter((a) => a.name === stated.action);
   const meant = called.length > 0 ? called : tool.actions;
   return {
