@@ -97,11 +97,14 @@ const fallback = z.preprocess(
     .transform(({ approval: requirement, ...said }): Fallback => ({ ...said, requirement })),
 );
 
+/** An hour at most: what was counted is forgotten after a day. */
+export const rateLimit = z.strictObject({ calls: z.int().min(1).max(100_000), seconds: z.int().min(1).max(3_600) });
+
 /** The `policy:` section of holdpoint.yaml. */
 export const operatorSection = z.strictObject({
   mode: policyMode.optional(),
   default: fallback.optional(),
   expiresAfter: duration.optional(),
-  rateLimit: z.strictObject({ calls: z.int().min(1).max(1_000), seconds: z.int().min(1).max(3_600) }).optional(),
+  rateLimit: rateLimit.optional(),
   rules: z.array(rule).nullish(),
 });
