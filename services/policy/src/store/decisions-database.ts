@@ -1,5 +1,4 @@
-import type { Role } from '@holdpoint/contracts';
-import { type Memberships, openDatabase, registerHealth } from '@holdpoint/runtime';
+import { type Memberships, openDatabase, registerHealth, type Standing } from '@holdpoint/runtime';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { type Kysely, sql } from 'kysely';
 import type { PolicyDatabase } from './schema.js';
@@ -17,13 +16,13 @@ export class DecisionsDatabase implements Memberships, OnApplicationShutdown {
   }
 
   /** As the rows are at this moment. */
-  async rolesOf(userId: string): Promise<Record<string, Role>> {
+  async standingOf(userId: string): Promise<Standing> {
     const rows = await this.#db
       .selectFrom('space_members')
       .select(['space_id', 'role'])
       .where('user_id', '=', userId)
       .execute();
-    return Object.fromEntries(rows.map((row) => [row.space_id, row.role]));
+    return { spaces: Object.fromEntries(rows.map((row) => [row.space_id, row.role])) };
   }
 
   async onApplicationShutdown(): Promise<void> {
