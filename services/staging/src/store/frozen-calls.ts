@@ -1,5 +1,6 @@
-import type { Outcome, Sealed } from '@holdpoint/contracts';
+import type { CastVote, Outcome, Sealed } from '@holdpoint/contracts';
 import { type ExpressionBuilder, type Kysely, type Selectable, sql, type Transaction } from 'kysely';
+import { wallClock } from './clock.js';
 import type { FrozenCallsTable, StagingDatabase } from './schema.js';
 
 export type FrozenCall = Selectable<FrozenCallsTable>;
@@ -15,6 +16,8 @@ export interface Closing {
   cause: 'person' | 'policy-denied';
   decidedUnder: string;
   reason: Sealed | null;
+  /** Those that released it; absent where one owner's or admin's word is enough. */
+  votes?: readonly CastVote[];
 }
 
 export interface Selection {
@@ -28,9 +31,6 @@ export interface Selection {
 }
 
 type Tx = Transaction<StagingDatabase>;
-
-/** Whole milliseconds, as events carry them: cutting off never moves a moment across a deadline. */
-const wallClock = sql<Date>`date_trunc('milliseconds', clock_timestamp())`;
 
 export class FrozenCalls {
   constructor(private readonly db: Kysely<StagingDatabase>) {}
@@ -75,6 +75,7 @@ export class FrozenCalls {
         const at = eb.selectFrom('clock').select('clock.at');
         return {
           ...call,
+          requirements: call.requirements === null ? null : JSON.stringify(call.requirements),
           status: 'pending' as const,
           staged_at: sql<Date>`(${at})`,
           expires_at: sql<Date>`(${at}) + ${expiresAfterSeconds} * interval '1 second'`,
