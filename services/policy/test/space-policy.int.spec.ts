@@ -170,7 +170,7 @@ describe('the audit', () => {
     await put('ben', [DROP, EXPUNGE], true);
     const { entries } = await audit('mia');
     expect(told(entries.slice(0, 2))).toEqual([`ben added ${DROP}`, `ben removed ${PURGE}`]);
-    expect(told(entries.slice(2))).toEqual([`ada added ${EXPUNGE}`, `ada added ${PURGE}`]);
+    expect(told(entries.slice(2))).toEqual([`ada added ${PURGE}`, `ada added ${EXPUNGE}`]);
     expect(entries[0]).toMatchObject({ spaceId: space, actorDisplayName: 'Ben', at: second.updatedAt });
     await f.ask('ada', 'DELETE', `/api/v1/spaces/${space}/members/ben`);
     expect((await audit('mia')).entries[0]).toMatchObject({ actorId: 'ben', actorDisplayName: 'ben' });
