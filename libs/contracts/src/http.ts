@@ -5,7 +5,7 @@ import { envelope } from './events/define.js';
 import { runStatus, usage } from './events/run.js';
 import { name, sha256Hex, timestamp, token } from './ids.js';
 import { displayName, principal, role, source, userId } from './principal.js';
-import { approvalRequirement, castVote } from './requirement.js';
+import { approvalRequirement, castVote, missingVotes } from './requirement.js';
 import { sealed } from './sealed.js';
 
 /** RFC 9457. `code` is stable; `detail` says what to do; `errors` names the fields of a malformed request. */
@@ -137,7 +137,7 @@ export const policyCheckReply = z.object({
   rule: z.string(),
   policyVersion: z.string(),
   /** What a release has to meet as things are now; absent where nothing is held. */
-  requirements: z.array(approvalRequirement).optional(),
+  requirements: z.array(approvalRequirement).max(8).optional(),
   /**
    * By the database's clock: until then, and no longer, the answer may be acted upon. A halt or a revoke is answered only
    * when every earlier answer has run out.
@@ -157,25 +157,49 @@ export const spaceView = z.object({
 });
 export type SpaceView = z.infer<typeof spaceView>;
 
-const firstMember = z.strictObject({ userId, displayName, role });
+const groups = z
+  .array(token)
+  .max(50)
+  .refine((names) => new Set(names).size === names.length, 'must name each group once');
+
+const firstMember = z.strictObject({ userId, displayName, role, groups: groups.optional() });
 
 export const createSpaceRequest = z.strictObject({
-  spaceId: token,
+  spaceId: token.refine((id) => id !== '_all', 'stands for every space: choose another'),
   name: displayName,
   /** Who belongs to it from the start, besides the creator, who becomes its owner. */
   members: z.array(firstMember).max(100).optional(),
 });
 export type CreateSpaceRequest = z.infer<typeof createSpaceRequest>;
 
-export const memberView = z.object({ userId, displayName, role, changedBy: userId, changedAt: timestamp });
+export const memberView = z.object({
+  userId,
+  displayName,
+  role,
+  /** What approvals can ask for beside roles. */
+  groups: z.array(token),
+  changedBy: userId,
+  changedAt: timestamp,
+});
 export type MemberView = z.infer<typeof memberView>;
 
-/** Without a display name the member keeps theirs; a new one is then called by their id. */
-export const setMemberRequest = z.strictObject({ role, displayName: displayName.optional() });
+/**
+ * Without a display name or groups the member keeps theirs; a new one is then called by their id and in no group. Groups
+ * are the whole new list.
+ */
+export const setMemberRequest = z.strictObject({
+  role,
+  displayName: displayName.optional(),
+  groups: groups.optional(),
+});
 export type SetMemberRequest = z.infer<typeof setMemberRequest>;
 
-/** What policy tells a service of a person: the role in each space that they are a member of. */
-export const memberships = z.object({ userId, spaces: z.record(token, role) });
+/** What policy tells a service of a person: role and groups in each space that they are a member of. */
+export const memberships = z.object({
+  userId,
+  spaces: z.record(token, role),
+  groups: z.record(token, z.array(token)).optional(),
+});
 
 // staging
 
@@ -183,6 +207,12 @@ export const approvalStatus = z.enum(['pending', ...decision.options]);
 
 /** What became of an approved call. */
 export const executionState = z.enum(['waiting', 'executing', 'in-doubt', 'closed']);
+
+const voteView = castVote.extend({
+  at: timestamp,
+  /** Of a pending call: false when the voter is by now nobody whose vote counts. */
+  counts: z.boolean(),
+});
 
 export const approvalSummary = z.object({
   id: token,
@@ -205,6 +235,11 @@ export const approvalSummary = z.object({
   decidedAt: timestamp.nullable(),
   execution: executionState.nullable(),
   outcome: outcome.nullable(),
+  /** What a release has to meet, all of it: as the verdict froze it, and what policy asked for since, as the last vote had it. */
+  requirements: z.array(approvalRequirement),
+  votes: z.array(voteView),
+  /** For each requirement, in the same order. Zero everywhere and still pending: whoever approves next releases the call. */
+  missing: z.array(missingVotes),
 });
 export type ApprovalSummary = z.infer<typeof approvalSummary>;
 
@@ -212,6 +247,8 @@ export type ApprovalSummary = z.infer<typeof approvalSummary>;
 export const approvalView = approvalSummary.extend({
   arguments: z.string(),
   reason: z.string().nullable(),
+  /** With the voter's own words: show them escaped. */
+  votes: z.array(voteView.extend({ reason: z.string().nullable() })),
 });
 export type ApprovalView = z.infer<typeof approvalView>;
 

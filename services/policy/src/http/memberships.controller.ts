@@ -12,6 +12,6 @@ export class MembershipsController {
   @Get(':userId/spaces')
   @ServicesOnly()
   async of(@Param('userId', { schema: userId }) id: string): Promise<z.infer<typeof memberships>> {
-    return { userId: id, spaces: await this.decisions.rolesOf(id) };
+    return { userId: id, ...(await this.decisions.standingOf(id)) };
   }
 }
