@@ -17,6 +17,13 @@ export const policyConfig = baseConfig.extend({
     .transform((text) => text.split(/\s+/).filter(Boolean))
     .pipe(z.array(z.union([z.literal('*'), userId])))
     .describe('user ids separated by spaces, or *'),
+  /** Ids of people who may halt everything; nobody unless set. */
+  HOLDPOINT_OPERATORS: z
+    .string()
+    .default('')
+    .transform((text) => text.split(/\s+/).filter(Boolean))
+    .pipe(z.array(userId))
+    .describe('user ids separated by spaces'),
   /**
    * How long the answer to the second question may be acted upon; a halt or a revoke is answered no sooner than that after
    * its commit. Equal in all instances.

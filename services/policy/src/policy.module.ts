@@ -6,11 +6,20 @@ import { loadRules, type PolicyConfig } from './config.js';
 import { OnToolAnnounced } from './consumers/on-tool-announced.js';
 import { OnToolProposed } from './consumers/on-tool-proposed.js';
 import { ContentInspector } from './content-inspector.js';
+import { Halts } from './halts.js';
 import { CHECK_VALID_MS, CheckController } from './http/check.controller.js';
+import { HaltsController } from './http/halts.controller.js';
 import { MembershipsController } from './http/memberships.controller.js';
 import { RulesController } from './http/rules.controller.js';
+import { InternalSpacePolicyController, SpacePolicyController } from './http/space-policy.controller.js';
+import { SpaceRulesController } from './http/space-rules.controller.js';
+import { SpaceToolsController } from './http/space-tools.controller.js';
 import { SpacesController } from './http/spaces.controller.js';
 import { Policy } from './policy.js';
+import { PolicyChanges } from './policy-changes.js';
+import { SpacePreferences } from './space-preferences.js';
+import { SpaceRules } from './space-rules.js';
+import { SpaceTools } from './space-tools.js';
 import { RateCallsSweep } from './rate-calls-sweep.js';
 import { Spaces } from './spaces.js';
 import { Decisions } from './store/decisions.js';
@@ -46,6 +55,11 @@ export class PolicyModule implements OnModuleInit {
         RulesController,
         SpacesController,
         MembershipsController,
+        SpacePolicyController,
+        InternalSpacePolicyController,
+        SpaceRulesController,
+        SpaceToolsController,
+        HaltsController,
       ],
       providers: [
         {
@@ -79,6 +93,34 @@ export class PolicyModule implements OnModuleInit {
           provide: SpacePolicyReader,
           inject: [DecisionsDatabase],
           useFactory: (decisions: DecisionsDatabase) => new SpacePolicyReader(decisions),
+        },
+        {
+          provide: PolicyChanges,
+          inject: [DATABASE, Outbox, OutboxRelay],
+          useFactory: (db: Kysely<PolicyDatabase>, outbox: Outbox, relay: OutboxRelay) =>
+            new PolicyChanges(db, outbox, relay, config.CHECK_VALID_MS),
+        },
+        {
+          provide: SpacePreferences,
+          inject: [PolicyChanges, DecisionsDatabase],
+          useFactory: (changes: PolicyChanges, decisions: DecisionsDatabase) =>
+            new SpacePreferences(changes, decisions),
+        },
+        {
+          provide: SpaceRules,
+          inject: [PolicyChanges],
+          useFactory: (changes: PolicyChanges) => new SpaceRules(changes),
+        },
+        {
+          provide: SpaceTools,
+          inject: [PolicyChanges, Policy],
+          useFactory: (changes: PolicyChanges, policy: Policy) => new SpaceTools(changes, policy),
+        },
+        {
+          provide: Halts,
+          inject: [DATABASE, PolicyChanges],
+          useFactory: (db: Kysely<PolicyDatabase>, changes: PolicyChanges) =>
+            new Halts(db, changes, config.HOLDPOINT_OPERATORS),
         },
         {
           provide: Spaces,
