@@ -5,7 +5,7 @@ export { requirePerson, requireRole } from './auth/require-role.js';
 export { Public, ServicesOnly, Who, WhoNow } from './auth/routes.js';
 export { type BaseConfig, baseConfig, ConfigError, loadConfig } from './config.js';
 export { DATABASE, DatabaseModule, type DatabaseOptions, openDatabase } from './database.js';
-export { frozenDigest, sha256, sha256Hex } from './digest.js';
+export { frozenDigest, sha256, sha256Hex, toolId } from './digest.js';
 export { isInfrastructureFault, Unavailable } from './faults.js';
 export { type HealthCheck, registerHealth } from './health.js';
 export { type EventStreamOptions, type StreamReply, sendEventStream } from './http/event-stream.js';

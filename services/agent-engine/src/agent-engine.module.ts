@@ -46,6 +46,7 @@ import { Executions } from './store/executions.js';
 import { Runs } from './store/runs.js';
 import { Summaries } from './store/summaries.js';
 import { Turns } from './store/turns.js';
+import { Announcer } from './tools/announcer.js';
 import { builtinTools, SETTING_OF } from './tools/catalogue.js';
 import { ToolRegistry } from './tools/registry.js';
 import type { Tool } from './tools/tool.js';
@@ -270,6 +271,7 @@ export class AgentEngineModule {
               relay,
             ),
         ),
+        build(Announcer, DATABASE, AGENTS, ToolRegistry, Outbox, OutboxRelay),
         build(StartRun, DATABASE, Runs, Keyring, Outbox, OutboxRelay, Runner, Secrets),
         build(CancelRun, Runs, Outbox, OutboxRelay, Runner),
         build(Progress, Runs, Turns, Calls, StreamReader, Keyring),
