@@ -25,6 +25,7 @@ export { type KnownSecret, KnownSecrets, MASK, SHORTEST_SECRET } from './secrets
 export { suspectSecret } from './secrets/suspect-secret.js';
 export { maskSuspected } from './secrets/suspected.js';
 export { type ServiceClient, type ServiceClientOptions, serviceClient } from './service-client.js';
+export { type SpacePolicy, SpacePolicyClient, type SpacePolicyClientOptions } from './space-policy-client.js';
 export { createService, type ServiceOptions, type Transport } from './start/create-service.js';
 export { keepOutOfLogs } from './start/json-logger.js';
 export { orExit, startService } from './start/start-service.js';

@@ -5,6 +5,7 @@ import type { Kysely } from 'kysely';
 import { loadRules, type PolicyConfig } from './config.js';
 import { OnToolProposed } from './consumers/on-tool-proposed.js';
 import { ContentInspector } from './content-inspector.js';
+import { AdviceController } from './http/advice.controller.js';
 import { CheckController } from './http/check.controller.js';
 import { MembershipsController } from './http/memberships.controller.js';
 import { RulesController } from './http/rules.controller.js';
@@ -35,7 +36,14 @@ export class PolicyModule implements OnModuleInit {
         DatabaseModule.forRoot(config.DATABASE_URL, { max: config.DATABASE_POOL_MAX, applicationName: 'policy' }),
         EventingModule.forRoot({ service: 'policy', config }),
       ],
-      controllers: [OnToolProposed, CheckController, RulesController, SpacesController, MembershipsController],
+      controllers: [
+        OnToolProposed,
+        CheckController,
+        AdviceController,
+        RulesController,
+        SpacesController,
+        MembershipsController,
+      ],
       providers: [
         { provide: Policy, useValue: policy },
         {
