@@ -26,5 +26,6 @@ export * from './principal.js';
 export { printable } from './printable.js';
 export * from './requirement.js';
 export * from './sealed.js';
+export * from './space-policy.js';
 export * from './subjects.js';
 export * from './topology.js';

@@ -3,6 +3,7 @@ import { DATABASE, DatabaseModule, Keyring, MasterKey } from '@holdpoint/runtime
 import { type DynamicModule, Logger, Module, type OnModuleInit } from '@nestjs/common';
 import type { Kysely } from 'kysely';
 import { loadRules, type PolicyConfig } from './config.js';
+import { OnToolAnnounced } from './consumers/on-tool-announced.js';
 import { OnToolProposed } from './consumers/on-tool-proposed.js';
 import { ContentInspector } from './content-inspector.js';
 import { AdviceController } from './http/advice.controller.js';
@@ -15,6 +16,7 @@ import { Spaces } from './spaces.js';
 import { Decisions } from './store/decisions.js';
 import { DecisionsDatabase } from './store/decisions-database.js';
 import type { PolicyDatabase } from './store/schema.js';
+import { SpacePolicyReader } from './store/space-policy-reader.js';
 
 @Module({})
 export class PolicyModule implements OnModuleInit {
@@ -38,6 +40,7 @@ export class PolicyModule implements OnModuleInit {
       ],
       controllers: [
         OnToolProposed,
+        OnToolAnnounced,
         CheckController,
         AdviceController,
         RulesController,
@@ -60,6 +63,11 @@ export class PolicyModule implements OnModuleInit {
         {
           provide: DecisionsDatabase,
           useFactory: () => new DecisionsDatabase(config.DECISIONS_DATABASE_URL, config.DATABASE_POOL_MAX),
+        },
+        {
+          provide: SpacePolicyReader,
+          inject: [DecisionsDatabase],
+          useFactory: (decisions: DecisionsDatabase) => new SpacePolicyReader(decisions),
         },
         {
           provide: Spaces,

@@ -1,4 +1,4 @@
-import type { PolicyMode, Verdict } from '@holdpoint/contracts';
+import type { ActionTriple, ApprovalRequirement, PolicyMode, Verdict } from '@holdpoint/contracts';
 
 /** The server name under which the engine's own tools are proposed. */
 export const BUILTIN_SERVER = 'builtin';
@@ -18,6 +18,24 @@ export interface Rule {
   reason?: string | undefined;
 }
 
+/**
+ * One rule of a space. Without a tool it is for whatever no other rule of the space names; it then names no server and no
+ * action either.
+ */
+export interface SpaceRule {
+  origin: 'space';
+  server?: string | undefined;
+  tool?: string | undefined;
+  action?: string | undefined;
+  agent?: string | undefined;
+  verdict: Verdict;
+  /** The space's words, shown to people and to the model. */
+  reason?: string | undefined;
+  /** Who has to release the call, besides those that the operator's rule asks for. Only with the verdict `approve`. */
+  requirement?: ApprovalRequirement | undefined;
+  expiresAfterSeconds?: number | undefined;
+}
+
 /** All that an operator and the product itself say; a space's own say is `SpacePolicy`. */
 export interface RuleSet {
   builtin: readonly Rule[];
@@ -34,7 +52,7 @@ export interface SpacePolicy {
   /** Set while calls of this space, this agent or everyone are stopped. */
   halted: 'space' | 'agent' | 'everything' | null;
   /** Destructive actions that the space opted in to. Matched exactly. */
-  allowDestructive: readonly { server: string; tool: string; action: string | null }[];
+  allowDestructive: readonly ActionTriple[];
 }
 
 export const NO_SPACE_POLICY: SpacePolicy = { halted: null, allowDestructive: [] };
@@ -70,8 +88,9 @@ export const stricter = (a: Verdict, b: Verdict): boolean => STRICTNESS[a] > STR
 export const strictest = (a: Verdict, b: Verdict): Verdict => (stricter(b, a) ? b : a);
 
 /** The rule as people write it, for events and pages. Never matched against. */
-export function describeRule(rule: Rule): string {
-  const triple = rule.action === undefined ? rule.tool : `${rule.tool}.${rule.action}`;
+export function describeRule(rule: Rule | SpaceRule): string {
+  const { tool = 'default' } = rule;
+  const triple = rule.action === undefined ? tool : `${tool}.${rule.action}`;
   const server = rule.server === undefined || rule.server === BUILTIN_SERVER ? '' : ` on ${rule.server}`;
   const agent = rule.agent === undefined ? '' : ` for agent ${rule.agent}`;
   const text = `${rule.origin}: ${triple}${server}${agent}`;

@@ -11,7 +11,7 @@ export class MembershipsController {
 
   @Get(':userId/spaces')
   @ServicesOnly()
-  async of(@Param('userId', { schema: userId }) id: string): Promise<z.infer<typeof memberships>> {
-    return { userId: id, spaces: await this.decisions.rolesOf(id) };
+  of(@Param('userId', { schema: userId }) id: string): Promise<z.infer<typeof memberships>> {
+    return this.decisions.membershipsOf(id);
   }
 }

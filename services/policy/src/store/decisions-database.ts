@@ -1,33 +1,44 @@
-import type { Role } from '@holdpoint/contracts';
+import type { memberships, Role } from '@holdpoint/contracts';
 import { type Memberships, openDatabase, registerHealth } from '@holdpoint/runtime';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { type Kysely, sql } from 'kysely';
+import type { z } from 'zod';
 import type { PolicyDatabase } from './schema.js';
 
 /** What decisions and other services are answered from: every space, read-only, by a login of its own. */
 export class DecisionsDatabase implements Memberships, OnApplicationShutdown {
-  readonly #db: Kysely<PolicyDatabase>;
+  /** Autocommit only: each query sees the rows as they are at its beginning. */
+  readonly db: Kysely<PolicyDatabase>;
   readonly #unregister: () => void;
 
   constructor(url: string, max: number) {
-    this.#db = openDatabase(url, { max, applicationName: 'policy reader' });
+    this.db = openDatabase(url, { max, applicationName: 'policy reader' });
     this.#unregister = registerHealth('decisions-database', async () => {
-      await sql`select 1`.execute(this.#db);
+      await sql`select 1`.execute(this.db);
     });
   }
 
   /** As the rows are at this moment. */
   async rolesOf(userId: string): Promise<Record<string, Role>> {
-    const rows = await this.#db
+    return (await this.membershipsOf(userId)).spaces;
+  }
+
+  /** As `rolesOf`, with the groups in each space, from the same moment. */
+  async membershipsOf(userId: string): Promise<Required<z.infer<typeof memberships>>> {
+    const rows = await this.db
       .selectFrom('space_members')
-      .select(['space_id', 'role'])
+      .select(['space_id', 'role', 'groups'])
       .where('user_id', '=', userId)
       .execute();
-    return Object.fromEntries(rows.map((row) => [row.space_id, row.role]));
+    return {
+      userId,
+      spaces: Object.fromEntries(rows.map((row) => [row.space_id, row.role])),
+      groups: Object.fromEntries(rows.map((row) => [row.space_id, row.groups])),
+    };
   }
 
   async onApplicationShutdown(): Promise<void> {
     this.#unregister();
-    await this.#db.destroy();
+    await this.db.destroy();
   }
 }
