@@ -137,6 +137,7 @@ export function spaceCommands(root: Command, { client, asked, exit }: Surroundin
   root
     .command('halts')
     .description('list what is halted')
+    .option('--space <space>', 'that hold for this space')
     .option('--all', 'those that were lifted as well')
     .action(async (o: object, c: Command) => exit(await halts(client(c), { ...o, ...asked(c) })));
 }

@@ -1,5 +1,4 @@
 import { type HaltView, haltRequest, haltView } from '@holdpoint/contracts';
-import { z } from 'zod';
 import type { Client } from '../client.js';
 import { misused } from '../failure.js';
 import { advise, document, say, TYPED } from '../output.js';
@@ -46,9 +45,9 @@ export async function lift(client: Client, id: string, o: { json?: boolean }): P
 }
 
 /** Lists halts, those that were lifted as well with `all`. */
-export async function halts(client: Client, o: { json?: boolean; all?: boolean }): Promise<number> {
-  const found = await client.get('policy', '/api/v1/halts', z.object({ items: z.array(haltView) }));
-  const items = found.items.filter((h) => o.all || h.liftedAt === null);
+export async function halts(client: Client, o: { json?: boolean; all?: boolean; space?: string }): Promise<number> {
+  const query = { spaceId: o.space, all: o.all ? 'true' : undefined };
+  const items = await client.all('policy', '/api/v1/halts', query, haltView);
   if (o.json) document({ items });
   else if (items.length === 0) say(o.all ? 'There was never a halt.' : 'Nothing is halted.');
   else

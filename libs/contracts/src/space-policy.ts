@@ -24,7 +24,7 @@ const SHAPE = /^(?:((?:[\w-]|%[0-9A-F]{2})+)\/)?((?:[\w-]|%[0-9A-F]{2})+)(?:\.((
 export function writeAction({ server, tool, action }: ActionTriple): string | null {
   const names = [server, tool, ...(action === null ? [] : [action])];
   if (names.some((n) => n === '' || !n.isWellFormed())) return null;
-  const written = `${server === BUILTIN ? '' : `${escape(server)}/`}${escape(tool)}${action === null ? '' : `.${escape(action)}`}`;
+  const written = `${server === BUILTIN ? '' : `${encoded(server)}/`}${encoded(tool)}${action === null ? '' : `.${encoded(action)}`}`;
   return written.length <= LONGEST ? written : null;
 }
 
@@ -44,7 +44,7 @@ export function readAction(text: string): ActionTriple | null {
   }
 }
 
-const escape = (n: string): string =>
+const encoded = (n: string): string =>
   encodeURIComponent(n).replace(/[.!~*'()]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
 
 /** Seed 001's `module.verb`, widened to the names that tools have. */

@@ -114,6 +114,13 @@ async function preferences(db: Kysely<unknown>): Promise<void> {
     COMMENT ON TABLE policy.space_policy_preferences IS 'from-stream: the last policy.changed about preferences of each space';
     COMMENT ON COLUMN policy.space_policy_preferences.allow_destructive IS 'server, tool and action as written: one text for each triple and one triple for each text';
 
+    -- The same whenever the audit is built anew from the stream.
+    CREATE FUNCTION policy.audit_id(what text, space text, revision bigint, action text, subject text) RETURNS uuid
+      LANGUAGE sql IMMUTABLE SET search_path = pg_catalog
+      AS $$ SELECT overlay(overlay(md5(concat_ws(chr(10), what, space, revision, action, subject))
+              PLACING '8' FROM 13) PLACING '8' FROM 17)::uuid $$;
+    REVOKE EXECUTE ON FUNCTION policy.audit_id(text, text, bigint, text, text) FROM PUBLIC;
+
     CREATE TABLE policy.space_policy_audit (
       id        uuid PRIMARY KEY,
       space_id  text NOT NULL REFERENCES policy.spaces ON DELETE RESTRICT,
@@ -136,7 +143,7 @@ async function preferences(db: Kysely<unknown>): Promise<void> {
           RAISE EXCEPTION 'a change takes the next revision and no earlier time' USING ERRCODE = 'check_violation';
         END IF;
         INSERT INTO policy.space_policy_audit (id, space_id, actor_id, action, tool_name, at, revision)
-          SELECT md5(concat_ws(chr(10), 'preferences', NEW.space_id, NEW.revision, d.action, d.name))::uuid,
+          SELECT policy.audit_id('preferences', NEW.space_id, NEW.revision, d.action, d.name),
                  NEW.space_id, NEW.updated_by, d.action, d.name, NEW.updated_at, NEW.revision
           FROM (SELECT 'removed' AS action, n AS name FROM unnest(before) n WHERE n <> ALL (NEW.allow_destructive)
                 UNION ALL SELECT 'added', n FROM unnest(NEW.allow_destructive) n WHERE n <> ALL (before)) d;
@@ -217,7 +224,7 @@ async function rules(db: Kysely<unknown>): Promise<void> {
           RAISE EXCEPTION 'a change takes the next revision and no earlier time' USING ERRCODE = 'check_violation';
         END IF;
         INSERT INTO policy.space_rules_audit (id, space_id, actor_id, action, rule, at, revision)
-          SELECT md5(concat_ws(chr(10), 'rules', NEW.space_id, NEW.revision, d.action, d.rule))::uuid,
+          SELECT policy.audit_id('rules', NEW.space_id, NEW.revision, d.action, d.rule::text),
                  NEW.space_id, NEW.updated_by, d.action, d.rule, NEW.updated_at, NEW.revision
           FROM (SELECT 'removed' AS action, r AS rule FROM (SELECT jsonb_array_elements(before) EXCEPT SELECT jsonb_array_elements(NEW.rules)) gone (r)
                 UNION ALL SELECT 'added', r FROM (SELECT jsonb_array_elements(NEW.rules) EXCEPT SELECT jsonb_array_elements(before)) come (r)) d;

@@ -16,6 +16,15 @@ export const policyConfig = baseConfig.extend({
     .transform((text) => text.split(/\s+/).filter(Boolean))
     .pipe(z.array(z.union([z.literal('*'), userId])))
     .describe('user ids separated by spaces, or *'),
+  /** Ids of people who may halt everything; nobody unless set. */
+  HOLDPOINT_OPERATORS: z
+    .string()
+    .default('')
+    .transform((text) => text.split(/\s+/).filter(Boolean))
+    .pipe(z.array(userId))
+    .describe('user ids separated by spaces'),
+  /** How long an answer of the check may be acted upon, so also how long a halt or a revoke waits before it is answered. */
+  CHECK_VALID_MS: z.coerce.number().int().min(50).max(10_000).default(1_000).describe('milliseconds'),
   /** Comes before the mode that holdpoint.yaml names. */
   POLICY_MODE: policyMode.optional().describe('enforce or log-only'),
 });

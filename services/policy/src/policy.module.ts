@@ -6,12 +6,19 @@ import { loadRules, type PolicyConfig } from './config.js';
 import { OnToolAnnounced } from './consumers/on-tool-announced.js';
 import { OnToolProposed } from './consumers/on-tool-proposed.js';
 import { ContentInspector } from './content-inspector.js';
+import { Halts } from './halts.js';
 import { AdviceController } from './http/advice.controller.js';
 import { CheckController } from './http/check.controller.js';
+import { HaltsController } from './http/halts.controller.js';
 import { MembershipsController } from './http/memberships.controller.js';
 import { RulesController } from './http/rules.controller.js';
+import { InternalSpacePolicyController, SpacePolicyController } from './http/space-policy.controller.js';
+import { SpaceRulesController } from './http/space-rules.controller.js';
 import { SpacesController } from './http/spaces.controller.js';
 import { Policy } from './policy.js';
+import { PolicyChanges } from './policy-changes.js';
+import { SpacePreferences } from './space-preferences.js';
+import { SpaceRules } from './space-rules.js';
 import { Spaces } from './spaces.js';
 import { Decisions } from './store/decisions.js';
 import { DecisionsDatabase } from './store/decisions-database.js';
@@ -46,6 +53,10 @@ export class PolicyModule implements OnModuleInit {
         RulesController,
         SpacesController,
         MembershipsController,
+        SpacePolicyController,
+        InternalSpacePolicyController,
+        SpaceRulesController,
+        HaltsController,
       ],
       providers: [
         { provide: Policy, useValue: policy },
@@ -68,6 +79,29 @@ export class PolicyModule implements OnModuleInit {
           provide: SpacePolicyReader,
           inject: [DecisionsDatabase],
           useFactory: (decisions: DecisionsDatabase) => new SpacePolicyReader(decisions),
+        },
+        {
+          provide: PolicyChanges,
+          inject: [DATABASE, Outbox, OutboxRelay],
+          useFactory: (db: Kysely<PolicyDatabase>, outbox: Outbox, relay: OutboxRelay) =>
+            new PolicyChanges(db, outbox, relay, config.CHECK_VALID_MS),
+        },
+        {
+          provide: SpacePreferences,
+          inject: [PolicyChanges, DecisionsDatabase],
+          useFactory: (changes: PolicyChanges, decisions: DecisionsDatabase) =>
+            new SpacePreferences(changes, decisions),
+        },
+        {
+          provide: SpaceRules,
+          inject: [PolicyChanges],
+          useFactory: (changes: PolicyChanges) => new SpaceRules(changes),
+        },
+        {
+          provide: Halts,
+          inject: [DATABASE, PolicyChanges],
+          useFactory: (db: Kysely<PolicyDatabase>, changes: PolicyChanges) =>
+            new Halts(db, changes, config.HOLDPOINT_OPERATORS),
         },
         {
           provide: Spaces,

@@ -12,6 +12,7 @@ import { requirePerson, requireRole } from '@holdpoint/runtime';
 import type { Kysely, Transaction } from 'kysely';
 import { objectionTo } from './domain/membership.js';
 import * as refusal from './refusals.js';
+import { roleIn } from './role-in.js';
 import { asUser, lockSpace } from './store/as-user.js';
 import { type MemberRow, members, memberViewOf } from './store/members.js';
 import type { PolicyDatabase } from './store/schema.js';
@@ -134,13 +135,6 @@ export class Spaces {
     if (objection === 'role-missing') requireRole({ ...who, spaces: { [spaceId]: role } }, spaceId, 'owner', 'admin');
     return member;
   }
-}
-
-async function roleIn(tx: Tx, who: Identity, spaceId: string): Promise<Role> {
-  requirePerson(who);
-  const role = (await members.find(tx, spaceId, who.id))?.role;
-  requireRole({ ...who, spaces: role === undefined ? {} : { [spaceId]: role } }, spaceId);
-  return role as Role;
 }
 
 const sameSet = (a: string[], b: string[]) => a.length === b.length && b.every((g) => a.includes(g));
