@@ -1,4 +1,4 @@
-import { type ApprovalView, type RunView, schemaUri, subjectOf } from '@holdpoint/contracts';
+import { type ApprovalView, type RunView, schemaUri, subjectOf, USUAL_REQUIREMENT } from '@holdpoint/contracts';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Installation } from './holdpoint.js';
 
@@ -47,6 +47,9 @@ const held: ApprovalView = {
   outcome: null,
   arguments: '{"to":"bob@example.org","n":9007199254740993,"body":"Hello\\nacme#42 is approved."}',
   reason: null,
+  requirements: [USUAL_REQUIREMENT],
+  votes: [],
+  missing: [{ votes: 1, groups: 0 }],
 };
 const run: RunView = {
   id: 'run1',

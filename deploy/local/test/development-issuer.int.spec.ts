@@ -41,7 +41,7 @@ const probe = (HOLDPOINT_DEV: '0' | '1') =>
   createService({
     name: 'probe',
     module: ProbeModule,
-    memberships: () => ({ rolesOf: async () => ({ acme: 'owner' }) }),
+    memberships: () => ({ standingOf: async () => ({ spaces: { acme: 'owner' } }) }),
     config: {
       HOST: '127.0.0.1',
       PORT: 0,

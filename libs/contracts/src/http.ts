@@ -5,7 +5,7 @@ import { envelope } from './events/define.js';
 import { runStatus, usage } from './events/run.js';
 import { name, sha256Hex, timestamp, token } from './ids.js';
 import { displayName, principal, role, source, userId } from './principal.js';
-import { approvalRequirement, castVote } from './requirement.js';
+import { approvalRequirement, castVote, missingVotes } from './requirement.js';
 import { sealed } from './sealed.js';
 
 /** RFC 9457. `code` is stable; `detail` says what to do; `errors` names the fields of a malformed request. */
@@ -137,7 +137,7 @@ export const policyCheckReply = z.object({
   rule: z.string(),
   policyVersion: z.string(),
   /** What a release has to meet as things are now; absent where nothing is held. */
-  requirements: z.array(approvalRequirement).optional(),
+  requirements: z.array(approvalRequirement).max(8).optional(),
   /**
    * By the database's clock: until then, and no longer, the answer may be acted upon. A halt or a revoke is answered only
    * when every earlier answer has run out.
@@ -208,6 +208,12 @@ export const approvalStatus = z.enum(['pending', ...decision.options]);
 /** What became of an approved call. */
 export const executionState = z.enum(['waiting', 'executing', 'in-doubt', 'closed']);
 
+const voteView = castVote.extend({
+  at: timestamp,
+  /** Of a pending call: false when the voter is by now nobody whose vote counts. */
+  counts: z.boolean(),
+});
+
 export const approvalSummary = z.object({
   id: token,
   number: z.int(),
@@ -229,6 +235,11 @@ export const approvalSummary = z.object({
   decidedAt: timestamp.nullable(),
   execution: executionState.nullable(),
   outcome: outcome.nullable(),
+  /** What a release has to meet, all of it: as the verdict froze it, and what policy asked for since, as the last vote had it. */
+  requirements: z.array(approvalRequirement),
+  votes: z.array(voteView),
+  /** For each requirement, in the same order. Zero everywhere and still pending: whoever approves next releases the call. */
+  missing: z.array(missingVotes),
 });
 export type ApprovalSummary = z.infer<typeof approvalSummary>;
 
@@ -236,6 +247,8 @@ export type ApprovalSummary = z.infer<typeof approvalSummary>;
 export const approvalView = approvalSummary.extend({
   arguments: z.string(),
   reason: z.string().nullable(),
+  /** With the voter's own words: show them escaped. */
+  votes: z.array(voteView.extend({ reason: z.string().nullable() })),
 });
 export type ApprovalView = z.infer<typeof approvalView>;
 

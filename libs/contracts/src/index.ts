@@ -25,6 +25,7 @@ export * from './preview.js';
 export * from './principal.js';
 export { printable } from './printable.js';
 export * from './requirement.js';
+export * from './requirement-words.js';
 export * from './sealed.js';
 export * from './space-policy.js';
 export * from './subjects.js';

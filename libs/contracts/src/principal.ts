@@ -37,5 +37,7 @@ export const identity = z.strictObject({
   id: userId,
   name: z.string().min(1).max(128),
   spaces: z.record(token, role),
+  /** The groups that they are in, a space each. */
+  groups: z.record(token, z.array(token).max(50)).optional(),
 });
 export type Identity = z.infer<typeof identity>;

@@ -42,10 +42,8 @@ export const castVote = z.strictObject({ by: userId, role, groups: z.array(token
 export type CastVote = z.infer<typeof castVote>;
 
 /** What is still missing until a requirement is met; nothing is missing when both are 0. */
-export interface Missing {
-  votes: number;
-  groups: number;
-}
+export const missingVotes = z.strictObject({ votes: z.int().min(0), groups: z.int().min(0) });
+export type Missing = z.infer<typeof missingVotes>;
 
 /** Whether this person's vote counts towards the requirement. */
 export function mayVote(r: ApprovalRequirement, voter: CastVote, requester: Principal): boolean {

@@ -1,6 +1,6 @@
 export { AuthGuard } from './auth/auth-guard.js';
 export { IdentityFile, type IdentityFileContent, identityFile } from './auth/identity-file.js';
-export type { Memberships } from './auth/memberships.js';
+export { type Memberships, policyMemberships, type Standing } from './auth/memberships.js';
 export { requirePerson, requireRole } from './auth/require-role.js';
 export { Public, ServicesOnly, Who, WhoNow } from './auth/routes.js';
 export { type BaseConfig, baseConfig, ConfigError, loadConfig } from './config.js';

@@ -38,7 +38,7 @@ export const DESTRUCTIVE = ['FileRW.purge_folder', 'Mail.expunge', 'git/repo%2Ed
 /** The service, an issuer of people, and spaces: `ada` owns them, `ben` is admin, `mia` a member, `otto` a stranger. */
 export async function openSpaces(env: Record<string, string> = {}) {
   const [fixture, issuer] = await Promise.all([openPolicy(), testIssuer()]);
-  const settings = { OIDC_ISSUER: issuer.url, OIDC_AUDIENCE: issuer.audience, CHECK_VALID_MS: '50', ...env };
+  const settings = { OIDC_ISSUER: issuer.url, OIDC_AUDIENCE: issuer.audience, CHECK_VALID_MS: '100', ...env };
   const instances = [await fixture.start({ env: settings })];
   let next = 0;
 

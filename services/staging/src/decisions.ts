@@ -5,8 +5,8 @@ import { accessible } from './access.js';
 import { Closer } from './closer.js';
 import { boxOf, contextOf } from './facts.js';
 import { ContentDamaged, FrozenContent } from './frozen-content.js';
-import { PolicyQuestion } from './policy-question.js';
 import * as refusal from './refusals.js';
+import { Release } from './release.js';
 import { type FrozenCall, FrozenCalls } from './store/frozen-calls.js';
 
 /** The one decision on a held call: by a person who may, on what they saw, in time, and only once (guarantees G5 to G7). */
@@ -16,16 +16,18 @@ export class Decisions {
   constructor(
     private readonly calls: FrozenCalls,
     private readonly content: FrozenContent,
-    private readonly policy: PolicyQuestion,
+    private readonly release: Release,
     private readonly closer: Closer,
   ) {}
 
   /**
-   * The call as it is after the decision, which is stored once this returns; its event follows.
+   * The call as it is after the decision, or after a vote that does not yet release it: stored once this returns, its event
+   * follows.
    * @throws Refusal `staging.*`: the decision did not count, and its text says why and what to do
    */
   async decide(who: Identity, callId: string, request: DecisionRequest): Promise<FrozenCall> {
-    const call = accessible(who, await this.calls.find(callId), 'owner', 'admin');
+    const call = accessible(who, await this.calls.find(callId));
+    await this.release.requireVoter(who, call);
     if (call.digest !== request.digest) throw refusal.digestMismatch(call);
     if (call.status !== 'pending') throw refusal.alreadyClosed(call);
     if (call.overdue) throw refusal.alreadyClosed((await this.closer.close(callId, null)).call);
@@ -63,22 +65,9 @@ export class Decisions {
     return after;
   }
 
-  async #approve(who: Identity, call: FrozenCall, { reason }: DecisionRequest): Promise<FrozenCall> {
+  async #approve(who: Identity, call: FrozenCall, { digest, reason }: DecisionRequest): Promise<FrozenCall> {
     await this.#prove(call);
-    const sealedReason = await this.#sealed(call, reason);
-    // Policy is asked last: the answer must be as fresh as it can be when the decision is made.
-    const answer = await this.policy.ask(call);
-    if (answer.halted) throw refusal.halted(call, answer);
-    const denied = answer.verdict === 'deny';
-    const { won, call: after } = await this.closer.close(
-      call.call_id,
-      denied
-        ? { status: 'withdrawn', by: null, cause: 'policy-denied', decidedUnder: answer.policyVersion, reason: null }
-        : { status: 'approved', by: who.id, cause: 'person', decidedUnder: answer.policyVersion, reason: sealedReason },
-    );
-    if (!won) throw refusal.alreadyClosed(after);
-    if (denied) throw refusal.withdrawn(after, answer);
-    return after;
+    return this.release.approve(who, call, { digest, reason: await this.#sealed(call, reason) });
   }
 
   /** What would be released is, byte for byte, what the digest was made over. */

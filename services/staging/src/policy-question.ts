@@ -1,4 +1,4 @@
-import { type PolicyCheckReply, policyCheckReply } from '@holdpoint/contracts';
+import { type CastVote, type PolicyCheckReply, policyCheckReply } from '@holdpoint/contracts';
 import { Refusal, type ServiceClient } from '@holdpoint/runtime';
 import { contextOf } from './facts.js';
 import type { FrozenCall } from './store/frozen-calls.js';
@@ -7,15 +7,16 @@ import type { FrozenCall } from './store/frozen-calls.js';
 export class PolicyQuestion {
   constructor(private readonly policy: ServiceClient) {}
 
-  /** @throws Refusal `staging.policy-unavailable` */
-  async ask(c: FrozenCall): Promise<PolicyCheckReply> {
+  /** @param votes the approvals that count, the one that is being decided included
+   *  @throws Refusal `staging.policy-unavailable` */
+  async ask(c: FrozenCall, votes: CastVote[]): Promise<PolicyCheckReply> {
     const { callId, spaceId, agent, principal, server, tool, action } = contextOf(c);
     const question = { callId, spaceId, agent, principal, server, tool, action };
     const { hint, scope, origin } = c;
     try {
       return await this.policy.post(
         '/internal/policy/check',
-        { moment: 'decision', ...question, hint, scope, origin },
+        { moment: 'decision', ...question, hint, scope, origin, votes },
         policyCheckReply,
       );
     } catch (cause) {

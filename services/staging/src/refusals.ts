@@ -1,5 +1,12 @@
-import type { PolicyCheckReply } from '@holdpoint/contracts';
+import {
+  type ApprovalRequirement,
+  type CastVote,
+  type PolicyCheckReply,
+  type Principal,
+  requirementInWords,
+} from '@holdpoint/contracts';
 import { Refusal } from '@holdpoint/runtime';
+import { mayVoteOnAny } from './domain/tally.js';
 import type { FrozenCall } from './store/frozen-calls.js';
 
 const name = (c: FrozenCall): string => `${c.space_id}#${c.number}`;
@@ -7,6 +14,32 @@ const at = (moment: Date): string => moment.toISOString();
 
 export const noSuchCall = () =>
   new Refusal('not-found', 'staging.not-found', 'There is no such held call, or you are not a member of its space.');
+
+/** Says who may. Whoever a call acts for learns that this alone stands in their way. */
+export function mayNotVote(
+  c: FrozenCall,
+  all: readonly ApprovalRequirement[],
+  voter: CastVote,
+  requester: Principal,
+): Refusal {
+  const needed = `${name(c)} needs ${all.map(requirementInWords).join(', and ')}`;
+  const excluded = mayVoteOnAny(
+    all.map((r) => ({ ...r, requesterExcluded: false })),
+    voter,
+    requester,
+  );
+  return excluded
+    ? new Refusal(
+        'forbidden',
+        'staging.requester-excluded',
+        `${name(c)} was proposed on your behalf, so you can neither release nor reject it: ${needed}. Ask one of them, or withdraw it.`,
+      )
+    : new Refusal(
+        'forbidden',
+        'auth.role-missing',
+        `You are ${voter.role} of this space and your vote is not asked for: ${needed}. Ask one of them.`,
+      );
+}
 
 export const digestMismatch = (c: FrozenCall) =>
   new Refusal(
@@ -42,6 +75,13 @@ export const halted = (c: FrozenCall, answer: PolicyCheckReply) =>
     'staging.halted',
     `Calls are halted (${answer.rule}), so nothing was decided and ${name(c)} still waits. Approve it once the halt is lifted, or reject it.`,
     { extras: { rule: answer.rule, policyVersion: answer.policyVersion } },
+  );
+
+export const answersRunOut = (c: FrozenCall) =>
+  new Refusal(
+    'unavailable',
+    'staging.policy-unavailable',
+    `Policy's answers on ${name(c)} ran out before they could be acted upon, so nothing was decided and the call still waits. Approve it again in a moment; if that does not help, the database is slow, or the clocks of two database servers differ.`,
   );
 
 export const withdrawn = (c: FrozenCall, answer: PolicyCheckReply) =>

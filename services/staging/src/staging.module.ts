@@ -1,5 +1,14 @@
 import { EventingModule, Outbox, OutboxRelay } from '@holdpoint/eventing';
-import { DATABASE, DatabaseModule, Keyring, MasterKey, serviceClient, TableGauges } from '@holdpoint/runtime';
+import {
+  DATABASE,
+  DatabaseModule,
+  IdentityFile,
+  Keyring,
+  MasterKey,
+  policyMemberships,
+  serviceClient,
+  TableGauges,
+} from '@holdpoint/runtime';
 import { type DynamicModule, Module } from '@nestjs/common';
 import type { Kysely } from 'kysely';
 import { Closer } from './closer.js';
@@ -13,9 +22,13 @@ import { ExecutionNews } from './execution-news.js';
 import { ExpirySweeper } from './expiry-sweeper.js';
 import { FrozenContent } from './frozen-content.js';
 import { ApprovalsController } from './http/approvals.controller.js';
+import { Views } from './http/views.js';
 import { PolicyQuestion } from './policy-question.js';
+import { Release } from './release.js';
 import { FrozenCalls } from './store/frozen-calls.js';
 import type { StagingDatabase } from './store/schema.js';
+import { Votes } from './store/votes.js';
+import { Voters } from './voters.js';
 
 type Db = Kysely<StagingDatabase>;
 
@@ -29,6 +42,10 @@ export class StagingModule {
       token: config.HOLDPOINT_SERVICE_TOKEN,
       timeoutMs: config.POLICY_TIMEOUT_MS,
     });
+    const memberships =
+      config.OIDC_ISSUER === undefined
+        ? undefined
+        : policyMemberships(config.POLICY_URL, config.HOLDPOINT_SERVICE_TOKEN);
     return {
       module: StagingModule,
       imports: [
@@ -51,8 +68,10 @@ export class StagingModule {
       controllers: [OnPolicyDecided, OnToolStarted, OnToolExecuted, OnToolInDoubt, ApprovalsController],
       providers: [
         { provide: DEFAULT_EXPIRY, useValue: config.EXPIRES_AFTER_SECONDS },
+        { provide: Voters, useValue: new Voters(new IdentityFile(config.HOLDPOINT_IDENTITY_FILE), memberships) },
         { provide: PolicyQuestion, useValue: new PolicyQuestion(policy) },
         { provide: FrozenCalls, inject: [DATABASE], useFactory: (db: Db) => new FrozenCalls(db) },
+        { provide: Votes, inject: [DATABASE], useFactory: (db: Db) => new Votes(db) },
         {
           provide: FrozenContent,
           inject: [DATABASE],
@@ -61,12 +80,22 @@ export class StagingModule {
         { provide: ExecutionNews, inject: [FrozenCalls], useFactory: (calls: FrozenCalls) => new ExecutionNews(calls) },
         {
           provide: Closer,
-          inject: [DATABASE, FrozenCalls, Outbox, OutboxRelay],
+          inject: [DATABASE, FrozenCalls, Votes, Outbox, OutboxRelay],
           useFactory: (...needs: ConstructorParameters<typeof Closer>) => new Closer(...needs),
         },
         {
+          provide: Release,
+          inject: [Votes, Voters, PolicyQuestion, Closer],
+          useFactory: (...needs: ConstructorParameters<typeof Release>) => new Release(...needs),
+        },
+        {
+          provide: Views,
+          inject: [Votes, Voters],
+          useFactory: (...needs: ConstructorParameters<typeof Views>) => new Views(...needs),
+        },
+        {
           provide: Decisions,
-          inject: [FrozenCalls, FrozenContent, PolicyQuestion, Closer],
+          inject: [FrozenCalls, FrozenContent, Release, Closer],
           useFactory: (...needs: ConstructorParameters<typeof Decisions>) => new Decisions(...needs),
         },
         {

@@ -38,6 +38,19 @@ const expected: [HoldpointEvent, string][] = [
   ],
   [call.staged(), 'held for a person as acme#1 by "builtin: Mail.send" until 2030-01-02T00:00:00.000Z'],
   [call.voted(), 'bob votes to approve acme#1'],
+  [
+    call.voted({ role: 'member', groups: ['risk', 'law'] }),
+    'bob votes to approve acme#1 as member, of group risk, of group law',
+  ],
+  [
+    call.decided('approved', {
+      votes: [
+        { by: 'ada', role: 'owner', groups: [] },
+        { by: 'bob', role: 'member', groups: ['risk'] },
+      ],
+    }),
+    'acme#1 is approved by bob, with the votes of ada, bob',
+  ],
   [call.decided('approved'), 'acme#1 is approved by bob'],
   [call.decided('expired'), 'acme#1 is expired by deadline'],
   [call.decided('withdrawn', { cause: 'revised', by: ADA }), 'acme#1 is withdrawn by ada (revised)'],

@@ -69,11 +69,16 @@ export function explain(e: HoldpointEvent): string {
       const { number, rule, expiresAt, flags } = e.data;
       return `held for a person as ${e.spaceid}#${number} by ${quoted(rule)} until ${expiresAt}${flagged(flags)}`;
     }
-    case 'approval.voted':
-      return `${who(e.data.by)} votes to ${e.data.vote} ${e.spaceid}#${e.data.number}`;
+    case 'approval.voted': {
+      const { by, vote, number, role, groups = [] } = e.data;
+      const as = role === undefined ? '' : ` as ${[role, ...groups.map((g) => `of group ${g}`)].join(', ')}`;
+      return `${who(by)} votes to ${vote} ${e.spaceid}#${number}${as}`;
+    }
     case 'approval.decided': {
-      const { decision, by, cause, number } = e.data;
-      return `${e.spaceid}#${number} is ${decision} by ${by === null ? cause : who(by)}${by && cause !== 'person' ? ` (${cause})` : ''}`;
+      const { decision, by, cause, number, votes = [] } = e.data;
+      const byWhom = `${by === null ? cause : who(by)}${by && cause !== 'person' ? ` (${cause})` : ''}`;
+      const cast = votes.length === 0 ? '' : `, with the votes of ${votes.map((v) => quoted(v.by)).join(', ')}`;
+      return `${e.spaceid}#${number} is ${decision} by ${byWhom}${cast}`;
     }
     case 'task.created': {
       const { work, createdBy } = e.data;

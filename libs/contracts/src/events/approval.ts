@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { callRef, hint } from '../call.js';
 import { sha256Hex, timestamp, token } from '../ids.js';
 import { principal, role } from '../principal.js';
-import { castVote } from '../requirement.js';
+import { approvalRequirement, castVote } from '../requirement.js';
 import { sealed } from '../sealed.js';
 import { define } from './define.js';
 
@@ -34,7 +34,7 @@ export const approvalVoted = define({
   entity: 'call',
   once: false,
   description: 'One vote of several. It binds to the digest that the voter saw.',
-  when: 'When somebody votes on a call that needs more than one vote.',
+  when: 'When somebody approves a call that asks for more than one owner or admin; the vote that releases it included.',
   data: z.strictObject({
     call: frozenCall,
     number: z.int().min(1),
@@ -43,6 +43,12 @@ export const approvalVoted = define({
     digestSeen: sha256Hex,
     role: role.optional().describe('What the voter was in the space when they voted.'),
     groups: z.array(token).max(50).optional(),
+    requirements: z
+      .array(approvalRequirement)
+      .min(1)
+      .max(8)
+      .optional()
+      .describe('What policy asked for when the vote was cast, besides what it asked for in its verdict.'),
     reason: sealed.nullable(),
   }),
 });

@@ -32,7 +32,7 @@ export class Authenticator {
       if (known !== null) return known;
     } else if (/^[\w-]+\.[\w-]+\.[\w-]*$/.test(token)) {
       const { id, name } = await this.people.tokens.verify(token);
-      return { kind: 'person', id, name, spaces: await this.people.memberships.rolesOf(id) };
+      return { kind: 'person', id, name, ...(await this.people.memberships.standingOf(id)) };
     }
     throw unknown('The bearer token is not known here; ask the operator for a valid one.');
   }

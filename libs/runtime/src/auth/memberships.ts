@@ -1,11 +1,14 @@
-import { memberships, type Role } from '@holdpoint/contracts';
+import { type Identity, memberships } from '@holdpoint/contracts';
 import { Refusal } from '../refusal.js';
 import { serviceClient } from '../service-client.js';
 
+/** The role of a person in each space that they are a member of, and their groups there. */
+export type Standing = Pick<Identity, 'spaces' | 'groups'>;
+
 /** Where it stands what a person may do. */
 export interface Memberships {
-  /** The person's role in each space that they are a member of, as it is at this moment. @throws when that cannot be known */
-  rolesOf(userId: string): Promise<Record<string, Role>>;
+  /** As it is at this moment. @throws when that cannot be known */
+  standingOf(userId: string): Promise<Standing>;
 }
 
 const TIMEOUT_MS = 2_000;
@@ -17,11 +20,14 @@ const TIMEOUT_MS = 2_000;
 export function policyMemberships(baseUrl: string, token: string): Memberships {
   const policy = serviceClient({ baseUrl, token, timeoutMs: TIMEOUT_MS });
   return {
-    async rolesOf(userId) {
+    async standingOf(userId) {
       try {
-        const told = await policy.get(`/internal/members/${encodeURIComponent(userId)}/spaces`, memberships);
-        if (told.userId !== userId) throw new Error('policy answered for somebody else');
-        return told.spaces;
+        const { userId: of, ...standing } = await policy.get(
+          `/internal/members/${encodeURIComponent(userId)}/spaces`,
+          memberships,
+        );
+        if (of !== userId) throw new Error('policy answered for somebody else');
+        return standing;
       } catch (cause) {
         throw new Refusal(
           'unavailable',

@@ -36,6 +36,10 @@ export function stagedNote(event: HoldpointEvent<'call.staged'>): string {
   return sentence(`held as ${event.spaceid}#${number}`, rule, flags.length > 0 && `flags: ${flags.join(', ')}`);
 }
 
-export function decisionNote({ decision, by, cause }: EventData<'approval.decided'>): string {
-  return sentence(by === null ? decision : `${decision} by ${named(by)}`, cause !== 'person' && cause);
+export function decisionNote({ decision, by, cause, votes }: EventData<'approval.decided'>): string {
+  return sentence(
+    by === null ? decision : `${decision} by ${named(by)}`,
+    cause !== 'person' && cause,
+    votes && `votes: ${votes.map((v) => v.by).join(', ')}`,
+  );
 }

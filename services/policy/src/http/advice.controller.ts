@@ -17,18 +17,17 @@ export class AdviceController {
   @Post(':spaceId/advice')
   @HttpCode(200)
   @ServicesOnly('agent-engine')
-  advise(
+  async advise(
     @Param('spaceId', { schema: token }) spaceId: string,
     @Body({ schema: spacePolicyAdviceRequest }) { agent, actions }: SpacePolicyAdviceRequest,
-  ): SpacePolicyAdvice {
-    const now = new Date();
+  ): Promise<SpacePolicyAdvice> {
+    const rows = await this.policy.read(spaceId, agent);
     return {
       spaceId,
       agent,
-      actions: actions.map(({ server, tool, action, hint, scope, origin }) => {
-        const call = { agent, server, tool, action, content: { readable: true, flags: [] } };
-        const { verdict, reason } = this.policy.decide(call, { origin, scope, hint, actions: null }, now);
-        return { server, tool, action, verdict, reason };
+      actions: actions.map((asked) => {
+        const { verdict, reason } = this.policy.judge({ ...asked, agent }, { readable: true, flags: [] }, rows);
+        return { server: asked.server, tool: asked.tool, action: asked.action, verdict, reason };
       }),
     };
   }

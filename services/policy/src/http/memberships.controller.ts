@@ -11,7 +11,7 @@ export class MembershipsController {
 
   @Get(':userId/spaces')
   @ServicesOnly()
-  of(@Param('userId', { schema: userId }) id: string): Promise<z.infer<typeof memberships>> {
-    return this.decisions.membershipsOf(id);
+  async of(@Param('userId', { schema: userId }) id: string): Promise<z.infer<typeof memberships>> {
+    return { userId: id, ...(await this.decisions.standingOf(id)) };
   }
 }

@@ -1,8 +1,6 @@
-import type { memberships, Role } from '@holdpoint/contracts';
-import { type Memberships, openDatabase, registerHealth } from '@holdpoint/runtime';
+import { type Memberships, openDatabase, registerHealth, type Standing } from '@holdpoint/runtime';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { type Kysely, sql } from 'kysely';
-import type { z } from 'zod';
 import type { PolicyDatabase } from './schema.js';
 
 /** What decisions and other services are answered from: every space, read-only, by a login of its own. */
@@ -18,20 +16,14 @@ export class DecisionsDatabase implements Memberships, OnApplicationShutdown {
     });
   }
 
-  /** As the rows are at this moment. */
-  async rolesOf(userId: string): Promise<Record<string, Role>> {
-    return (await this.membershipsOf(userId)).spaces;
-  }
-
-  /** As `rolesOf`, with the groups in each space, from the same moment. */
-  async membershipsOf(userId: string): Promise<Required<z.infer<typeof memberships>>> {
+  /** Roles and groups as the rows are at this moment. */
+  async standingOf(userId: string): Promise<Required<Standing>> {
     const rows = await this.db
       .selectFrom('space_members')
       .select(['space_id', 'role', 'groups'])
       .where('user_id', '=', userId)
       .execute();
     return {
-      userId,
       spaces: Object.fromEntries(rows.map((row) => [row.space_id, row.role])),
       groups: Object.fromEntries(rows.map((row) => [row.space_id, row.groups])),
     };

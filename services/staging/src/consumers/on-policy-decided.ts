@@ -4,6 +4,7 @@ import { ContentDestroyed } from '@holdpoint/runtime';
 import { Controller, Inject, Logger } from '@nestjs/common';
 import { DEFAULT_EXPIRY } from '../config.js';
 import { abandonedFirst, disagreement } from '../domain/admission.js';
+import { onlyUsual } from '../domain/tally.js';
 import { callStaged } from '../facts.js';
 import { ContentDamaged, FrozenContent } from '../frozen-content.js';
 import { nextNumber } from '../store/counters.js';
@@ -74,6 +75,7 @@ function frozenCall(
   number: number,
 ): NewFrozenCall {
   const { call, frozen, hint, scope, origin } = event.data;
+  const { requirements: asked } = verdict.data;
   return {
     call_id: event.subject,
     space_id: event.spaceid,
@@ -100,5 +102,6 @@ function frozenCall(
     policy_version: verdict.data.policyVersion,
     verdict_seq: verdictSeq,
     traceparent: event.traceparent ?? null,
+    requirements: asked === undefined || onlyUsual(asked) ? null : asked,
   };
 }

@@ -19,8 +19,9 @@ import { boxOf, contextOf } from '../facts.js';
 import { ContentDamaged, FrozenContent } from '../frozen-content.js';
 import * as refusal from '../refusals.js';
 import { type FrozenCall, FrozenCalls } from '../store/frozen-calls.js';
+import { Votes } from '../store/votes.js';
 import { cursor, cursorAfter } from './cursor.js';
-import { summaryOf } from './view.js';
+import { Views } from './views.js';
 
 /** Decimal digits alone: `Number` would take `0x1` and `1e0` as well. */
 const whole = (max: number) =>
@@ -47,6 +48,8 @@ export class ApprovalsController {
     private readonly calls: FrozenCalls,
     private readonly content: FrozenContent,
     private readonly decisions: Decisions,
+    private readonly votes: Votes,
+    private readonly views: Views,
   ) {}
 
   /** Held calls of the spaces that you are a member of: pending ones oldest first, any other selection newest first. */
@@ -60,7 +63,7 @@ export class ApprovalsController {
     const spaces = space === undefined ? Object.keys(who.spaces) : [space];
     if (spaces.length === 0) return { items: [] };
     const found = await this.calls.list({ ...rest, spaces, after, limit: limit + 1 });
-    const items = found.slice(0, limit).map(summaryOf);
+    const items = await this.views.summariesOf(found.slice(0, limit));
     const last = items.at(-1);
     return found.length > limit && last !== undefined ? { items, nextCursor: cursorAfter(last.id) } : { items };
   }
@@ -69,7 +72,9 @@ export class ApprovalsController {
   @Get(':id')
   async show(@Who() who: Identity, @Param('id', { schema: token }) id: string): Promise<ApprovalView> {
     const call = accessible(who, await this.calls.find(id));
-    return { ...summaryOf(call), ...(await this.#open(call)) };
+    const [summary, opened] = await Promise.all([this.views.summaryOf(call), this.#open(call)]);
+    const { reasons, ...content } = opened;
+    return { ...summary, ...content, votes: summary.votes.map((v) => ({ ...v, reason: reasons.get(v.by) ?? null })) };
   }
 
   @Post(':id/decision')
@@ -79,7 +84,7 @@ export class ApprovalsController {
     @Param('id', { schema: token }) id: string,
     @Body({ schema: decisionRequest }) request: DecisionRequest,
   ): Promise<ApprovalSummary> {
-    return summaryOf(await this.decisions.decide(who, id, request));
+    return this.views.summaryOf(await this.decisions.decide(who, id, request));
   }
 
   @Post(':id/withdraw')
@@ -89,15 +94,20 @@ export class ApprovalsController {
     @Param('id', { schema: token }) id: string,
     @Body({ schema: withdrawRequest }) request: WithdrawRequest,
   ): Promise<ApprovalSummary> {
-    return summaryOf(await this.decisions.withdraw(who, id, request));
+    return this.views.summaryOf(await this.decisions.withdraw(who, id, request));
   }
 
-  async #open(call: FrozenCall): Promise<{ arguments: string; reason: string | null }> {
+  async #open(call: FrozenCall): Promise<{ arguments: string; reason: string | null; reasons: Map<string, string> }> {
     const at = contextOf(call);
+    const votes = await this.votes.of(call.call_id);
     try {
+      const reasons = new Map<string, string>();
+      for (const { voter, reason } of votes)
+        if (reason !== null) reasons.set(voter, await this.content.reasonOf(at, boxOf(reason)));
       return {
         arguments: await this.content.argumentsOf(at, boxOf(call.frozen)),
         reason: call.reason === null ? null : await this.content.reasonOf(at, boxOf(call.reason)),
+        reasons,
       };
     } catch (err) {
       if (err instanceof ContentDestroyed) throw refusal.contentDestroyed(call, err);

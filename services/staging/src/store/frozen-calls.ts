@@ -1,5 +1,6 @@
-import type { Outcome, Sealed } from '@holdpoint/contracts';
+import type { CastVote, Outcome, Sealed } from '@holdpoint/contracts';
 import { type ExpressionBuilder, type Kysely, type Selectable, sql, type Transaction } from 'kysely';
+import { wallClock } from './clock.js';
 import type { FrozenCallsTable, StagingDatabase } from './schema.js';
 
 export type FrozenCall = Selectable<FrozenCallsTable>;
@@ -15,6 +16,10 @@ export interface Closing {
   cause: 'person' | 'policy-denied';
   decidedUnder: string;
   reason: Sealed | null;
+  /** By the database's clock: the answer of policy that this rests on holds no longer. */
+  validUntil?: string | undefined;
+  /** Those that released it; absent where one owner's or admin's word is enough. */
+  votes?: readonly CastVote[];
 }
 
 export interface Selection {
@@ -28,9 +33,6 @@ export interface Selection {
 }
 
 type Tx = Transaction<StagingDatabase>;
-
-/** Whole milliseconds, as events carry them: cutting off never moves a moment across a deadline. */
-const wallClock = sql<Date>`date_trunc('milliseconds', clock_timestamp())`;
 
 export class FrozenCalls {
   constructor(private readonly db: Kysely<StagingDatabase>) {}
@@ -75,6 +77,7 @@ export class FrozenCalls {
         const at = eb.selectFrom('clock').select('clock.at');
         return {
           ...call,
+          requirements: call.requirements === null ? null : JSON.stringify(call.requirements),
           status: 'pending' as const,
           staged_at: sql<Date>`(${at})`,
           expires_at: sql<Date>`(${at}) + ${expiresAfterSeconds} * interval '1 second'`,
@@ -90,7 +93,7 @@ export class FrozenCalls {
   }
 
   /**
-   * Closes a call that is pending and not overdue. The row must be locked in this transaction: an UPDATE that itself
+   * Closes a call that is pending and not overdue, while the answer holds that the closing rests on. The row must be locked in this transaction: an UPDATE that itself
    * waits for the lock has judged the deadline before it waited, and does not judge again if the holder changed nothing.
    */
   close(tx: Tx, callId: string, closing: Closing): Promise<FrozenCall | undefined> {
@@ -113,6 +116,9 @@ export class FrozenCalls {
       .where('call_id', '=', callId)
       .where('status', '=', 'pending')
       .whereRef('clock.at', '<', 'expires_at')
+      .$if(closing.validUntil !== undefined, (q) =>
+        q.where('clock.at', '<', sql<Date>`${closing.validUntil}::timestamptz`),
+      )
       .returningAll('frozen_calls')
       .executeTakeFirst();
   }

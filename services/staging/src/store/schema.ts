@@ -1,13 +1,19 @@
 import type {
+  ApprovalRequirement,
   approvalDecided,
   approvalStatus,
   executionState,
   Hint,
   Outcome,
   Principal,
+  Role,
   Source,
 } from '@holdpoint/contracts';
+import type { ColumnType } from 'kysely';
 import type { z } from 'zod';
+
+/** Written as JSON text; the driver would take an array for one of the database's. */
+type Requirements = ColumnType<ApprovalRequirement[] | null, string | null, never>;
 
 export interface FrozenCallsTable {
   call_id: string;
@@ -37,6 +43,8 @@ export interface FrozenCallsTable {
   verdict_seq: number;
   /** As the proposal carried it. */
   traceparent: string | null;
+  /** What a release has to meet, all of it; null: one owner or admin. */
+  requirements: Requirements;
   staged_at: Date;
   expires_at: Date;
 
@@ -55,6 +63,21 @@ export interface FrozenCallsTable {
   outcome: Outcome | null;
 }
 
+export interface VotesTable {
+  call_id: string;
+  voter: string;
+  /** What the voter was when they voted. */
+  role: Role;
+  groups: string[];
+  /** Of what they saw. */
+  digest: string;
+  at: Date;
+  /** A sealed box as JSON text. */
+  reason: string | null;
+  /** What policy asked for when the vote was cast, besides what is frozen with the call. */
+  requirements: Requirements;
+}
+
 export interface CountersTable {
   space_id: string;
   last: number;
@@ -63,4 +86,5 @@ export interface CountersTable {
 export interface StagingDatabase {
   frozen_calls: FrozenCallsTable;
   counters: CountersTable;
+  votes: VotesTable;
 }
