@@ -50,6 +50,6 @@ function peopleOf(config: EngineConfig): People {
   if (config.OIDC_ISSUER === undefined) return new IdentityFile(config.HOLDPOINT_IDENTITY_FILE);
   const memberships = policyMemberships(config.POLICY_URL, config.HOLDPOINT_SERVICE_TOKEN);
   return {
-    person: async (id) => ({ kind: 'person', id, name: id, spaces: await memberships.rolesOf(id) }),
+    person: async (id) => ({ kind: 'person', id, name: id, ...(await memberships.standingOf(id)) }),
   };
 }
