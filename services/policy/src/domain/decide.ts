@@ -23,6 +23,14 @@ export interface PolicyDecision {
   requirements?: ApprovalRequirement[];
 }
 
+/** One thing that the call could be taken for; the first of the strictest decides. */
+export interface Read {
+  reading: Reading;
+  verdict: Verdict;
+  reason: Reason;
+  rule: string;
+}
+
 interface Judgement {
   verdict: Verdict;
   reason: Reason;
@@ -35,7 +43,7 @@ interface Judgement {
  * The verdict on one call (charter, section 4). No I/O: equal input, equal decision.
  *
  * `tool` is null when it is unknown or not assigned to the agent. `exhausted`: earlier calls of this user and tool have
- * used up the rate limit.
+ * used up the rate limit. `seen` is told each reading of the call and what was found on it, in the order of judging.
  */
 export function decide(
   call: Call,
@@ -43,12 +51,13 @@ export function decide(
   rules: RuleSet,
   space: SpacePolicy,
   exhausted = false,
+  seen?: (read: Read) => void,
 ): PolicyDecision {
   if (tool === null) return conclude(NOT_FOUND, 'deny', call.content.flags, rules);
   const barred = bar(tool, space);
   if (barred !== null) return conclude(barred, 'deny', call.content.flags, rules);
 
-  const { judged, flags } = judge(call, tool, rules, space);
+  const { judged, flags } = judge(call, tool, rules, space, seen);
   const limited = exhausted && judged.verdict !== 'deny' ? RATE_LIMITED : judged;
   const verdict = rules.mode === 'log-only' ? 'auto' : limited.verdict;
   return conclude(limited, verdict, [...call.content.flags, ...flags], rules);
@@ -72,12 +81,15 @@ function judge(
   tool: ToolFacts,
   rules: RuleSet,
   space: SpacePolicy,
+  seen?: (read: Read) => void,
 ): { judged: Judgement; flags: string[] } {
   const declared = isDeclared(call, tool, rules, space);
   const flags = declared ? [] : ['undeclared-action'];
-  const readings = readingsOfCall(call, tool, rules, space).map((reading) =>
-    withOptIn(resolve(reading, rules, space.rules), reading, tool, space),
-  );
+  const readings = readingsOfCall(call, tool, rules, space).map((reading) => {
+    const found = withOptIn(resolve(reading, rules, space.rules), reading, tool, space);
+    seen?.({ reading, verdict: found.verdict, reason: found.reason, rule: found.rule });
+    return found;
+  });
   const [first, ...others] = readings;
   let judged = first ?? NOT_FOUND;
   for (const other of others) {

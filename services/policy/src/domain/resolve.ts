@@ -9,6 +9,7 @@ import {
   stricter,
 } from './rules.js';
 import { type Hold, holdOf } from './terms.js';
+import type { Mismatch, Trace } from './tried.js';
 
 /** One way to read who calls what. `action` null: none that any rule could name. */
 export interface Reading {
@@ -52,20 +53,29 @@ type Named = Record<(typeof FIELDS)[number], boolean>;
  * two that cannot be compared both are heard. The operator silences a built-in rule by naming the action. A space
  * silences, by a milder rule that names at least as much, what is built in and what the operator marked as loosenable,
  * and nothing else.
+ *
+ * @param trace is told what became of each rule, and changes nothing
  */
-export function resolve(reading: Reading, rules: RuleSet, space: readonly SpaceRule[] = []): Resolution {
-  const said = mostSpecific(space.filter((r) => matches(r, reading))).map((r) => voiceOf(r, reading));
-  const standing = withoutSpace(reading, rules).filter((v) => !said.some((s) => loosens(s, v)));
+export function resolve(reading: Reading, rules: RuleSet, space: readonly SpaceRule[] = [], trace?: Trace): Resolution {
+  const before = withoutSpace(reading, rules, trace);
+  const said = heard(space, reading, trace).map((r) => voiceOf(r, reading));
+  const standing = before.filter((v) => {
+    const milder = said.find((s) => loosens(s, v));
+    if (milder !== undefined) trace?.voice(v, 'loosened', milder.rule());
+    return milder === undefined;
+  });
   // of equally strict ones whoever named something is named as the reason
   const voices = [...standing, ...said].toSorted(
     (a, b) => Number(a.reason === 'default') - Number(b.reason === 'default'),
   );
   const [first, ...others] = voices;
   if (first === undefined) throw new Error('a reading of which nobody says anything');
-  const { says, reason, rule } = others.reduce(
-    (top, v) => (stricter(v.says.verdict, top.says.verdict) ? v : top),
-    first,
-  );
+  const decisive = others.reduce((top, v) => (stricter(v.says.verdict, top.says.verdict) ? v : top), first);
+  const { says, reason, rule } = decisive;
+  for (const v of trace === undefined ? [] : voices) {
+    if (v === decisive) trace?.voice(v, 'decides', null);
+    else trace?.voice(v, v.says.verdict === says.verdict ? 'agrees' : 'milder', rule());
+  }
   const of = (from: (v: Voice) => boolean) => voices.filter(from).map((v) => v.says);
   return {
     verdict: says.verdict,
@@ -81,11 +91,10 @@ export function resolve(reading: Reading, rules: RuleSet, space: readonly SpaceR
 }
 
 /** What would decide if spaces had no say. Where two are equally strict the first one is named as the reason. */
-function withoutSpace(reading: Reading, rules: RuleSet): Voice[] {
-  const operator = mostSpecific(rules.operator.filter((r) => matches(r, reading)));
-  const builtin = rules.builtin
-    .filter((r) => matches(r, reading) && !operator.some((o) => o.action !== undefined))
-    .map((r) => voiceOf(r, reading));
+function withoutSpace(reading: Reading, rules: RuleSet, trace?: Trace): Voice[] {
+  const operator = heard(rules.operator, reading, trace);
+  const naming = operator.find((o) => o.action !== undefined);
+  const builtin = rules.builtin.filter((r) => speaks(r, reading, naming, trace)).map((r) => voiceOf(r, reading));
   if (operator.length > 0) return [...operator.map((r) => voiceOf(r, reading)), ...builtin];
   return [...(reading.builtin ? [] : [FOREIGN]), ...builtin, defaultOf(rules)];
 }
@@ -129,12 +138,36 @@ const loosens = (space: Voice, other: Voice): boolean =>
   stricter(other.says.verdict, space.says.verdict) &&
   FIELDS.every((f) => !other.names[f] || space.names[f]);
 
-function matches(rule: Rule | SpaceRule, r: Reading): boolean {
-  if (rule.tool !== undefined && rule.tool !== r.tool) return false;
-  if (rule.action !== undefined && rule.action !== r.action) return false;
-  if (rule.agent !== undefined && rule.agent !== r.agent) return false;
-  if (rule.server === undefined) return r.builtin || rule.verdict !== 'auto';
-  return rule.server === r.server && (rule.server !== BUILTIN_SERVER || r.builtin);
+/** Null when the rule speaks of the reading, else the first field because of which it does not. */
+function mismatchOf(rule: Rule | SpaceRule, r: Reading): Mismatch | null {
+  if (rule.tool !== undefined && rule.tool !== r.tool) return 'tool';
+  if (rule.action !== undefined && rule.action !== r.action) return 'action';
+  if (rule.agent !== undefined && rule.agent !== r.agent) return 'agent';
+  if (rule.server === undefined) return r.builtin || rule.verdict !== 'auto' ? null : 'server';
+  return rule.server === r.server && (rule.server !== BUILTIN_SERVER || r.builtin) ? null : 'server';
+}
+
+/** Whether the rule matches and nothing silences it. */
+function speaks(rule: Rule | SpaceRule, reading: Reading, by: Rule | SpaceRule | undefined, trace?: Trace): boolean {
+  const mismatch = mismatchOf(rule, reading);
+  if (mismatch !== null) trace?.rule(rule, 'no-match', { mismatch });
+  else if (by !== undefined) trace?.rule(rule, 'silenced', { by });
+  // its place among those that were tried; what becomes of it is known when all were
+  else trace?.rule(rule, 'agrees', {});
+  return mismatch === null && by === undefined;
+}
+
+/** Of one author's rules those that match and that no narrower one silences. */
+function heard<R extends Rule | SpaceRule>(rules: readonly R[], reading: Reading, trace?: Trace): R[] {
+  const matching = rules.filter((r) => mismatchOf(r, reading) === null);
+  return (trace === undefined ? matching : rules).filter((r) =>
+    speaks(
+      r,
+      reading,
+      matching.find((other) => narrower(other, r)),
+      trace,
+    ),
+  );
 }
 
 const namedBy = (r: Rule | SpaceRule): Named => ({
@@ -149,6 +182,3 @@ function narrower(a: Rule | SpaceRule, b: Rule | SpaceRule): boolean {
   const [namesA, namesB] = [namedBy(a), namedBy(b)];
   return FIELDS.every((f) => !namesB[f] || namesA[f]) && FIELDS.some((f) => namesA[f] && !namesB[f]);
 }
-
-const mostSpecific = <R extends Rule | SpaceRule>(rules: readonly R[]): R[] =>
-  rules.filter((r) => !rules.some((other) => narrower(other, r)));
