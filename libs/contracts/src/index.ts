@@ -21,6 +21,7 @@ export * from './events/task.js';
 export * from './events/tool.js';
 export * from './http.js';
 export * from './ids.js';
+export * from './policy-authors.js';
 export * from './preview.js';
 export * from './principal.js';
 export { printable } from './printable.js';

@@ -2,7 +2,7 @@ import { policyMode, userId } from '@holdpoint/contracts';
 import { baseConfig } from '@holdpoint/runtime';
 import { z } from 'zod';
 import { BUILT_IN_RULES, EXPIRES_AFTER_SECONDS, RATE_LIMIT, type RuleSet } from './domain/rules.js';
-import { readOperatorFile } from './operator-file.js';
+import { type OperatorPolicy, readOperatorFile } from './operator-file.js';
 import { rateLimit } from './operator-section.js';
 
 /** Every setting of the service is an environment variable; what rules there are is said in holdpoint.yaml. */
@@ -50,12 +50,20 @@ export function loadRules(
   config: Pick<PolicyConfig, 'HOLDPOINT_CONFIG' | 'POLICY_MODE' | 'POLICY_RATE_LIMIT'>,
 ): RuleSet {
   const said = config.HOLDPOINT_CONFIG === undefined ? { rules: [] } : readOperatorFile(config.HOLDPOINT_CONFIG);
+  const rules = ruleSetOf(said);
   return {
-    builtin: BUILT_IN_RULES,
-    operator: said.rules,
-    fallback: said.default ?? null,
-    mode: config.POLICY_MODE ?? said.mode ?? 'enforce',
-    expiresAfterSeconds: said.expiresAfterSeconds ?? EXPIRES_AFTER_SECONDS,
-    rateLimit: config.POLICY_RATE_LIMIT ?? said.rateLimit ?? RATE_LIMIT,
+    ...rules,
+    mode: config.POLICY_MODE ?? rules.mode,
+    rateLimit: config.POLICY_RATE_LIMIT ?? rules.rateLimit,
   };
 }
+
+/** What holds where the operator says this. */
+export const ruleSetOf = (said: OperatorPolicy): RuleSet => ({
+  builtin: BUILT_IN_RULES,
+  operator: said.rules,
+  fallback: said.default ?? null,
+  mode: said.mode ?? 'enforce',
+  expiresAfterSeconds: said.expiresAfterSeconds ?? EXPIRES_AFTER_SECONDS,
+  rateLimit: said.rateLimit ?? RATE_LIMIT,
+});

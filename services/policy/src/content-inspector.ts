@@ -5,6 +5,12 @@ import { injectionFlags } from './domain/injection.js';
 
 const UNREADABLE: Call['content'] = { readable: false, flags: ['content-unreadable'] };
 
+/** What is seen in arguments as they are written, readable as they are. */
+export async function seenIn(text: string): Promise<Call['content']> {
+  const secret = (await suspectSecret(text)) ? ['secret-suspected'] : [];
+  return { readable: true, flags: [...injectionFlags(text), ...secret] };
+}
+
 /** Looks into frozen arguments for flags. What it reads decides nothing but flags; that it cannot read tightens. */
 export class ContentInspector {
   /** Without a keyring every content is unreadable. */
@@ -20,8 +26,7 @@ export class ContentInspector {
     try {
       const plain = await this.keyring.open(frozen, { spaceId, entityId: callId, field: 'frozen' });
       const text = new TextDecoder('utf-8', { fatal: true }).decode(plain.subarray(FROZEN_NONCE_BYTES));
-      const secret = (await suspectSecret(text)) ? ['secret-suspected'] : [];
-      return { readable: true, flags: [...injectionFlags(text), ...secret] };
+      return await seenIn(text);
     } catch (err) {
       const undecodable =
         err instanceof TypeError && (err as { code?: string }).code === 'ERR_ENCODING_INVALID_ENCODED_DATA';

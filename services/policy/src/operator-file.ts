@@ -16,7 +16,10 @@ export interface OperatorPolicy {
 /** The file is refused whole: each fault with its line and what is wrong. */
 export class OperatorFileError extends Error {
   override readonly name = 'OperatorFileError';
-  constructor(path: string, faults: string[]) {
+  constructor(
+    path: string,
+    readonly faults: readonly string[],
+  ) {
     super(`${path} is refused as a whole, so no rule of it holds:\n${faults.map((f) => `  ${f}`).join('\n')}`);
   }
 }

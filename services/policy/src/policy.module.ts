@@ -2,12 +2,15 @@ import { EventingModule, Outbox, OutboxRelay } from '@holdpoint/eventing';
 import { DATABASE, DatabaseModule, Keyring, MasterKey } from '@holdpoint/runtime';
 import { type DynamicModule, Logger, Module, type OnModuleInit } from '@nestjs/common';
 import type { Kysely } from 'kysely';
+import { Backtests } from './backtests.js';
 import { loadRules, type PolicyConfig } from './config.js';
 import { OnToolAnnounced } from './consumers/on-tool-announced.js';
 import { OnToolProposed } from './consumers/on-tool-proposed.js';
 import { ContentInspector } from './content-inspector.js';
+import { Explanations } from './explanations.js';
 import { Halts } from './halts.js';
 import { AdviceController } from './http/advice.controller.js';
+import { AuthorsController } from './http/authors.controller.js';
 import { CHECK_VALID_MS, CheckController } from './http/check.controller.js';
 import { HaltsController } from './http/halts.controller.js';
 import { MembershipsController } from './http/memberships.controller.js';
@@ -55,6 +58,7 @@ export class PolicyModule implements OnModuleInit {
         CheckController,
         AdviceController,
         RulesController,
+        AuthorsController,
         SpacesController,
         MembershipsController,
         SpacePolicyController,
@@ -117,6 +121,16 @@ export class PolicyModule implements OnModuleInit {
           provide: SpaceTools,
           inject: [PolicyChanges, Policy],
           useFactory: (changes: PolicyChanges, policy: Policy) => new SpaceTools(changes, policy),
+        },
+        {
+          provide: Explanations,
+          inject: [PolicyChanges, Policy],
+          useFactory: (changes: PolicyChanges, policy: Policy) => new Explanations(changes, policy),
+        },
+        {
+          provide: Backtests,
+          inject: [DATABASE, Policy],
+          useFactory: (db: Kysely<PolicyDatabase>, policy: Policy) => new Backtests(db, policy),
         },
         {
           provide: Halts,

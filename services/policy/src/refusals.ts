@@ -90,3 +90,14 @@ export const liftedBefore = ({ liftedBy, liftedAt }: HaltView): Refusal =>
   new Refusal('conflict', 'policy.halt-lifted', 'This halt was lifted before; nothing is left to do.', {
     extras: { liftedBy, liftedAt },
   });
+
+export const draftRefused = (faults: readonly string[]): Refusal =>
+  new Refusal(
+    'invalid',
+    'policy.draft-refused',
+    'These rules would be refused as a whole, so there is nothing to try. Correct what `errors` names and ask again.',
+    { errors: faults.slice(0, 50).map((message) => ({ field: 'draft', message })) },
+  );
+
+export const tooManyBacktests = (): Refusal =>
+  new Refusal('unavailable', 'policy.too-many-backtests', 'Other backtests are running; try again when they are done.');

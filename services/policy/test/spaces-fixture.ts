@@ -95,6 +95,8 @@ export async function openSpaces(env: Record<string, string> = {}) {
     ask,
     askAt,
     settings,
+    /** A person's token. */
+    access: (person: string) => issuer.token(person),
     /** Of the first instance. */
     url0: instances[0]?.url as string,
     announce,

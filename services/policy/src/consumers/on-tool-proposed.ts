@@ -11,6 +11,7 @@ import {
 import { counter } from '@holdpoint/runtime';
 import { Controller } from '@nestjs/common';
 import { ContentInspector } from '../content-inspector.js';
+import { believed, type StatedTool } from '../domain/tool-facts.js';
 import { type Judged, Policy } from '../policy.js';
 import { Decisions } from '../store/decisions.js';
 import { RateCalls } from '../store/rate-calls.js';
@@ -49,18 +50,22 @@ export class OnToolProposed {
     const decidedIn = await this.decisions.spaceOf(proposal.subject);
     if (decidedIn === proposal.spaceid) return;
     if (decidedIn !== null) throw new Discard(`the call was decided in another space, ${decidedIn}`);
-    const verdict = await this.#publish(await this.#decide(proposal, ctx));
-    if (!(await ctx.once((tx) => this.decisions.add(tx, verdict)))) return;
+    const { decided: own, judgedAs } = await this.#decide(proposal, ctx);
+    const verdict = await this.#publish(own);
+    if (!(await ctx.once((tx) => this.decisions.add(tx, verdict, judgedAs)))) return;
     const { verdict: decision, reason, mode } = verdict.event.data;
     decided.inc({ decision, reason, mode });
   }
 
-  async #decide(proposal: HoldpointEvent<'tool.proposed'>, ctx: EventContext): Promise<Verdict> {
+  async #decide(
+    proposal: HoldpointEvent<'tool.proposed'>,
+    ctx: EventContext,
+  ): Promise<{ decided: Verdict; judgedAs: StatedTool }> {
     const { call } = proposal.data;
-    const judged = await this.#judge(proposal, ctx);
+    const { judged, judgedAs } = await this.#judge(proposal, ctx);
     if (judged.reason === 'not-found' && ctx.deliveries <= ANNOUNCEMENT.times)
       throw new RetryLater(ANNOUNCEMENT.waitMs);
-    return newEvent('policy.decided', {
+    const decided = newEvent('policy.decided', {
       spaceId: proposal.spaceid,
       entityId: proposal.subject,
       runId: proposal.runid,
@@ -68,20 +73,26 @@ export class OnToolProposed {
       traceparent: proposal.traceparent,
       data: { ...judged, call, proposalSeq: ctx.seq },
     });
+    return { decided, judgedAs };
   }
 
   /** Only a call that nothing else refuses is counted, and its verdict is given under rows read after it was counted. */
-  async #judge(proposal: HoldpointEvent<'tool.proposed'>, ctx: EventContext): Promise<Judged> {
+  async #judge(
+    proposal: HoldpointEvent<'tool.proposed'>,
+    ctx: EventContext,
+  ): Promise<{ judged: Judged; judgedAs: StatedTool }> {
     const { spaceid: spaceId, subject: callId } = proposal;
     const { call, frozen, hint, scope, origin } = proposal.data;
     const { agent, principal, server, tool, action } = call;
     const stated = { agent, server, tool, action, hint, scope, origin };
     const content = await this.inspector.inspect(frozen, spaceId, callId);
-    const first = this.policy.judge(stated, content, await this.policy.read(spaceId, agent));
-    if ((first.wouldBe ?? first.verdict) === 'deny') return first;
+    const rows = await this.policy.read(spaceId, agent);
+    const judgedAs = { ...stated, ...believed(stated, rows) };
+    const first = this.policy.judge(stated, content, rows);
+    if ((first.wouldBe ?? first.verdict) === 'deny') return { judged: first, judgedAs };
     const counted = { callId, spaceId, principal, server, tool, at: ctx.streamTime };
     const passed = await this.rateCalls.passes(counted, this.policy.rules.rateLimit);
-    return this.policy.judge(stated, content, await this.policy.read(spaceId, agent), !passed);
+    return { judged: this.policy.judge(stated, content, await this.policy.read(spaceId, agent), !passed), judgedAs };
   }
 
   /** @returns what stands in the stream: this verdict, or the one that was there before. */

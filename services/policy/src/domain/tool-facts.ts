@@ -53,3 +53,9 @@ export function factsOf(stated: StatedTool, { announced, tools }: Registry): Too
     actions: tool.actions.flatMap((a) => a.name ?? []),
   };
 }
+
+/** What is believed of the tool, without its actions; what the call states where the agent has no such tool. */
+export function believed(stated: StatedTool, registry: Registry): Pick<ToolFacts, 'origin' | 'hint' | 'scope'> {
+  const { origin, hint, scope } = factsOf(stated, registry) ?? stated;
+  return { origin, hint, scope };
+}

@@ -1,5 +1,7 @@
 import type { Stored } from '@holdpoint/eventing';
 import type { Kysely, Transaction } from 'kysely';
+import type { StatedTool } from '../domain/tool-facts.js';
+import { judgedCalls } from './judged-calls.js';
 import type { PolicyDatabase } from './schema.js';
 
 /** One row a call: holds the uniqueness of a verdict beyond the stream's window. Follows the stream, never leads it. */
@@ -15,9 +17,15 @@ export class Decisions {
     return row?.space_id ?? null;
   }
 
-  async add(tx: Transaction<PolicyDatabase>, verdict: Pick<Stored<'policy.decided'>, 'seq' | 'event'>): Promise<void> {
+  /** @param judged what is believed of the call's tool, kept with the verdict that stands in the stream */
+  async add(
+    tx: Transaction<PolicyDatabase>,
+    verdict: Pick<Stored<'policy.decided'>, 'seq' | 'event'>,
+    judged: StatedTool,
+  ): Promise<void> {
     const { seq, event } = verdict;
-    await tx
+    const at = new Date(event.time);
+    const { numInsertedOrUpdatedRows } = await tx
       .insertInto('decisions')
       .values({
         call_id: event.subject,
@@ -31,9 +39,11 @@ export class Decisions {
         reason: event.data.reason,
         rule: event.data.rule,
         policy_version: event.data.policyVersion,
-        decided_at: new Date(event.time),
+        decided_at: at,
       })
       .onConflict((c) => c.column('call_id').doNothing())
-      .execute();
+      .executeTakeFirstOrThrow();
+    if (numInsertedOrUpdatedRows === 1n)
+      await judgedCalls.add(tx, event.subject, event.spaceid, at, judged, event.data.flags);
   }
 }

@@ -1,4 +1,4 @@
-import type { EventData, HaltScope, PolicyMode, Role, SpaceRuleView, Verdict } from '@holdpoint/contracts';
+import type { EventData, HaltScope, Hint, PolicyMode, Role, SpaceRuleView, Verdict } from '@holdpoint/contracts';
 import type { ColumnType, Generated } from 'kysely';
 
 export interface DecisionsTable {
@@ -114,6 +114,20 @@ export interface RateCallsTable {
   passed: boolean;
 }
 
+export interface JudgedCallsTable {
+  call_id: string;
+  space_id: string;
+  agent: string;
+  server: string;
+  tool: string;
+  action: string | null;
+  hint: Hint;
+  scope: 'user' | 'admin';
+  origin: 'builtin' | 'foreign';
+  flags: string[];
+  at: Date;
+}
+
 export interface PolicyDatabase {
   decisions: DecisionsTable;
   spaces: SpacesTable;
@@ -126,4 +140,5 @@ export interface PolicyDatabase {
   space_rules_audit: SpaceRulesAuditTable;
   halts: HaltsTable;
   rate_calls: RateCallsTable;
+  judged_calls: JudgedCallsTable;
 }
