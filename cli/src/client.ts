@@ -56,7 +56,8 @@ export class Client {
   }
 
   /**
-   * The same, with the id from which to go on after each; `told` is null where there is nothing but that.
+   * The same, with the id from which to go on after each; `told` is null where there is nothing but that. With a body it is
+   * posted.
    * @throws Failure when the service refuses or cannot be reached. A connection that breaks later ends it.
    */
   async *follow<T extends z.ZodType>(
@@ -64,11 +65,12 @@ export class Client {
     path: string,
     event: T,
     lastId = '',
+    body?: object,
   ): AsyncGenerator<{ lastId: string; told: z.infer<T> | null }> {
     const silent = new AbortController();
     const timer = setTimeout(() => silent.abort(), SILENCE_MS);
     try {
-      const response = await this.#open(service, path, lastId, silent.signal);
+      const response = await this.#open(service, path, lastId, silent.signal, body);
       const heard = response.pipeThrough(
         new TransformStream<Uint8Array, Uint8Array>({
           transform(chunk, to) {
@@ -86,14 +88,16 @@ export class Client {
     }
   }
 
-  async #open(service: Service, path: string, lastId: string, signal: AbortSignal) {
+  async #open(service: Service, path: string, lastId: string, signal: AbortSignal, body?: object) {
     const base = this.settings.urls[service];
     const response = await fetch(new URL(path, base), {
       headers: {
         accept: 'text/event-stream, application/problem+json',
         authorization: `Bearer ${this.settings.token}`,
         ...(lastId && { 'last-event-id': lastId }),
+        ...(body && { 'content-type': 'application/json' }),
       },
+      ...(body && { method: 'POST', body: JSON.stringify(body) }),
       redirect: 'error',
       signal,
     }).catch(() => {

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { authorCommands } from './author-commands.js';
 import type { Client } from './client.js';
 import { type HaltOptions, halt, halts, lift } from './commands/halts.js';
 import { addMember, members, removeMember, setGroups, setRole } from './commands/members.js';
@@ -68,7 +69,9 @@ export function spaceCommands(root: Command, { client, asked, exit }: Surroundin
 
   const policy = root
     .command('policy')
-    .description('which destructive actions a space allows: show, allow, revoke, audit');
+    .description(
+      'which destructive actions a space allows: show, allow, revoke, audit; and for rules: explain, lint, test, backtest',
+    );
   policy
     .command('show', { isDefault: true })
     .description('list them, and what else of that kind its agents have')
@@ -98,6 +101,8 @@ export function spaceCommands(root: Command, { client, asked, exit }: Surroundin
     .option('--limit <n>', 'how many at most, 1 to 200')
     .option(...OLDER)
     .action(async (o: object, c: Command) => exit(await policyAudit(client(c), { ...o, ...asked(c) })));
+
+  authorCommands(policy, { client, asked, exit });
 
   const rules = root.command('rules').description("a space's own rules: show, set, audit");
   rules

@@ -12,7 +12,7 @@ const draft = {
   file: z
     .string()
     .min(1)
-    .max(256 * 1024)
+    .max(64 * 1024)
     .optional(),
 };
 const ONE_DRAFT = { path: ['file'], error: 'must be given without `rules`: one draft at a time' };
