@@ -24,9 +24,17 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     CREATE INDEX decisions_of_space ON policy.decisions (space_id, decided_at, call_id);
     GRANT SELECT, INSERT ON policy.judged_calls TO hp_policy;
 
+    -- Asked once a query, where a function of the row would be asked for each of many rows.
+    CREATE FUNCTION policy.spaces_decided() RETURNS SETOF text
+      LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog
+      AS $$ SELECT m.space_id FROM policy.space_members m
+            WHERE m.user_id = policy.current_user_id() AND m.role IN ('owner', 'admin') $$;
+    REVOKE EXECUTE ON FUNCTION policy.spaces_decided() FROM PUBLIC;
+    GRANT EXECUTE ON FUNCTION policy.spaces_decided() TO hp_policy;
+
     ALTER TABLE policy.judged_calls ENABLE ROW LEVEL SECURITY;
     ALTER TABLE policy.judged_calls FORCE ROW LEVEL SECURITY;
     CREATE POLICY judge_adds ON policy.judged_calls FOR INSERT TO hp_policy WITH CHECK (true);
-    CREATE POLICY admin_reads ON policy.judged_calls FOR SELECT TO hp_policy USING (policy.may_decide(space_id));
+    CREATE POLICY admin_reads ON policy.judged_calls FOR SELECT TO hp_policy USING (space_id IN (SELECT policy.spaces_decided()));
   `.execute(db);
 }

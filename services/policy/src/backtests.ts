@@ -2,9 +2,8 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { BacktestProgress, Identity, PolicyBacktestRequest } from '@holdpoint/contracts';
 import { sha256Hex } from '@holdpoint/runtime';
 import type { Kysely } from 'kysely';
-import { Comparison, judgeAgain } from './domain/backtest.js';
+import { Comparison, Rejudging } from './domain/backtest.js';
 import { policyVersion } from './domain/policy-version.js';
-import type { RuleSet, SpacePolicy } from './domain/rules.js';
 import { drafted } from './drafts.js';
 import type { Policy } from './policy.js';
 import * as refusal from './refusals.js';
@@ -25,8 +24,7 @@ const NOBODY = '';
 export interface Backtest {
   who: Identity;
   asked: PolicyBacktestRequest;
-  rules: RuleSet;
-  space: SpacePolicy;
+  again: Rejudging;
 }
 
 /** Tries rules that are not in force on the calls of the past. Reads metadata and flags alone, batch by batch. */
@@ -49,8 +47,11 @@ export class Backtests {
     return {
       who,
       asked,
-      rules: draft.operator ?? this.policy.rules,
-      space: { ...rows, halted: null, rules: draft.space ?? rows.rules },
+      again: new Rejudging(draft.operator ?? this.policy.rules, {
+        ...rows,
+        halted: null,
+        rules: draft.space ?? rows.rules,
+      }),
     };
   }
 
@@ -66,7 +67,7 @@ export class Backtests {
     return this.#compared(backtest, gone);
   }
 
-  async *#compared({ who, asked, rules, space }: Backtest, gone: AbortSignal): AsyncGenerator<BacktestProgress> {
+  async *#compared({ who, asked, again }: Backtest, gone: AbortSignal): AsyncGenerator<BacktestProgress> {
     const found = new Comparison(asked.samples);
     const since = asked.since === undefined ? undefined : new Date(asked.since);
     let left = asked.limit ?? Number.POSITIVE_INFINITY;
@@ -78,7 +79,7 @@ export class Backtests {
         return judgedCalls.page(tx, { spaceId: asked.spaceId, since, before, limit });
       });
       for (let at = 0; at < calls.length; at += STRETCH) {
-        for (const call of calls.slice(at, at + STRETCH)) compare(call, rules, space, found);
+        for (const call of calls.slice(at, at + STRETCH)) compare(call, again, found);
         await turn();
         if (gone.aborted) return;
       }
@@ -88,21 +89,16 @@ export class Backtests {
       if (calls.length < limit) break;
     }
     const { counts, before: was, after, changes, unlisted } = found;
-    const version = policyVersion(rules, space, sha256Hex);
+    const version = policyVersion(again.rules, again.space, sha256Hex);
     yield { type: 'done', ...counts, before: was, after, changes, unlisted, policyVersion: version };
   }
 }
 
-function compare(
-  { callId, verdict, reason, facts }: PastCall,
-  rules: RuleSet,
-  space: SpacePolicy,
-  to: Comparison,
-): void {
+function compare({ callId, verdict, reason, facts }: PastCall, again: Rejudging, to: Comparison): void {
   if (facts === null) {
     to.withoutFacts += 1;
     return;
   }
   const call = { ...facts, reason };
-  to.add(callId, call, verdict, judgeAgain(call, rules, space));
+  to.add(callId, call, verdict, again.verdictOn(call));
 }

@@ -1,9 +1,12 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { type BacktestProgress, backtestProgress, policyExplanation, policyLintReply } from '@holdpoint/contracts';
+import { openDatabase } from '@holdpoint/runtime';
 import { eventually } from '@holdpoint/testing';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { sql } from 'kysely';
+import { asUser } from '../src/store/as-user.js';
+import type { PolicyDatabase } from '../src/store/schema.js';
 import { openSpaces, type SpacesFixture } from './spaces-fixture.js';
 
 let f: SpacesFixture;
@@ -101,8 +104,8 @@ describe('backtest', () => {
   const COUNT = process.env['HOLDPOINT_DEEP'] === '1' ? 100_000 : 5_000;
 
   /** Every third a mail that was held, every third a file that was read, every third of no facts but one with no content. */
-  const past = (space: string, count: number) =>
-    sql`
+  const past = async (space: string, count: number) => {
+    await sql`
       WITH calls AS (
         SELECT ${space} || '-' || n AS id, n, n % 3 AS kind, timestamptz '2026-01-01' + n * interval '1 second' AS at
         FROM generate_series(1, ${count}::int) n),
@@ -115,6 +118,8 @@ describe('backtest', () => {
         CASE kind WHEN 1 THEN 'read' ELSE 'send' END, CASE kind WHEN 1 THEN 'read' ELSE 'write' END, 'user', 'builtin',
         CASE n WHEN 3 THEN ARRAY['content-unreadable'] ELSE '{}' END, at
       FROM calls WHERE kind <> 2`.execute(f.db);
+    await sql`ANALYZE policy.decisions, policy.judged_calls`.execute(f.db);
+  };
 
   const backtest = async (body: object, signal?: AbortSignal) =>
     fetch(`${f.url0}/v1/policy/backtest`, {
@@ -155,6 +160,18 @@ describe('backtest', () => {
     const [, of] = await told({ spaceId: 'few', file: held, limit: 30, since: '2026-01-01T00:04:45.000Z' });
     expect(of).toMatchObject({ judged: 11, changed: 5 });
     expect(await told({ spaceId: 'few', rules: [] })).toMatchObject([{}, { changed: 0, judged: 200 }]);
+  });
+
+  test('the rows themselves show calls to owners and admins of their space alone', async () => {
+    const service = openDatabase<PolicyDatabase>(f.url('policy'), { max: 1 }).withSchema('policy');
+    const seen = (as: string) =>
+      asUser(service, as, (tx) =>
+        tx.selectFrom('judged_calls').select('call_id').where('space_id', '=', 'few').execute(),
+      );
+    expect(await Promise.all(['ada', 'ben', 'mia', 'otto', ''].map(async (p) => (await seen(p)).length))).toEqual([
+      ...[200, 200, 0, 0, 0],
+    ]);
+    await service.destroy();
   });
 
   test(`${COUNT} calls: batch by batch, each once, in memory that does not grow with them (100,000 with HOLDPOINT_DEEP=1)`, async () => {

@@ -22,7 +22,7 @@ const SOME_OTHER = '';
  * The verdict of other rules on a call of the past, with what was known of it then: its tool, whether it declared the
  * action, the flags of its content, the rate limit. Halts are left out: they are no rules.
  */
-export function judgeAgain(call: Judged, rules: RuleSet, space: SpacePolicy): Verdict {
+function judgeAgain(call: Judged, rules: RuleSet, space: SpacePolicy): Verdict {
   const { agent, server, tool, action, origin, scope, hint, flags, reason } = call;
   const content = { readable: !unreadable(call), flags: flags.filter((f) => !OF_RULES.includes(f)) };
   const facts = reason === 'not-found' ? null : { origin, scope, hint, actions: declared(call) };
@@ -37,6 +37,29 @@ function declared({ action, flags, reason }: Judged): string[] | null {
   if (reason === 'halted' || reason === 'admin-scope-not-invokable') return null;
   if (flags.includes('undeclared-action')) return [SOME_OTHER];
   return action === null ? [] : [action];
+}
+
+const MOST_KEPT = 2_000;
+
+/** `judgeAgain` under one set of rules. Equal calls get equal verdicts, so each kind is judged once while it is kept. */
+export class Rejudging {
+  readonly #kept = new Map<string, Verdict>();
+
+  constructor(
+    readonly rules: RuleSet,
+    readonly space: SpacePolicy,
+  ) {}
+
+  verdictOn(call: Judged): Verdict {
+    const { agent, server, tool, action, origin, scope, hint, flags, reason } = call;
+    const kind = JSON.stringify([agent, server, tool, action, origin, scope, hint, flags, reason]);
+    const kept = this.#kept.get(kind);
+    if (kept !== undefined) return kept;
+    const verdict = judgeAgain(call, this.rules, this.space);
+    if (this.#kept.size >= MOST_KEPT) this.#kept.clear();
+    this.#kept.set(kind, verdict);
+    return verdict;
+  }
 }
 
 interface Change {
