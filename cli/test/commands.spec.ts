@@ -181,7 +181,7 @@ describe('pending and show', () => {
     expect(shown).toMatch(/vote +ben \(admin, group risk\) at 2026-01-01T00:00:01\.000Z\n/);
     expect(shown).toMatch(/vote +gone \(member\) at .*; it does not count any more\n/);
     expect(shown).toMatch(/missing +1 more is needed from group risk\n/);
-    expect(shown).toContain('What ben said with their vote:\n  │ Fine\\u{1B}');
+    expect(shown).toContain('What ben said with their vote:\n  │ Fine\\u{1b}');
     expect(shown).not.toMatch(UNSAFE);
   });
 
