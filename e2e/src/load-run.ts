@@ -30,7 +30,7 @@ const SERVICES: ServiceName[] = ['agent-engine', 'policy', 'staging', 'taskboard
 
 /** Many conversations at once on one machine: every second held call is approved, the others rejected. */
 export async function loadRun(conversations: number, say: (text: string) => void): Promise<LoadResult> {
-  const stack = await startStack({ ports: 'free' });
+  const stack = await startStack({ ports: 'free', env: { POLICY_RATE_LIMIT: '100000/1' } });
   try {
     const api = (service: keyof typeof stack.urls) =>
       new Api({ url: stack.urls[service], token: stack.people['ada'] ?? '' });

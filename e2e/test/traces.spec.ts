@@ -66,7 +66,7 @@ beforeAll(async () => {
   // JSON is YAML
   await writeFile(join(dir, 'script.yaml'), JSON.stringify(script));
   await writeFile(config, JSON.stringify(declared('tracer')));
-  env = { HOLDPOINT_CONFIG: config, OPENAI_BASE_URL: '', HOLDPOINT_MODEL: '' };
+  env = { HOLDPOINT_CONFIG: config, OPENAI_BASE_URL: '', HOLDPOINT_MODEL: '', POLICY_RATE_LIMIT: '100000/1' };
   on = await startStack({
     env: { ...env, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '500' },
   });

@@ -157,6 +157,7 @@ class Trial {
       ports: 'free',
       env: {
         HOLDPOINT_CONFIG: join(home, 'holdpoint.yaml'),
+        POLICY_RATE_LIMIT: '100000/1',
         HOLDPOINT_CRASH_FILE: join(home, 'crash-at'),
         HOLDPOINT_INSTANCES: '2',
         NODE_OPTIONS: `--import ${pathToFileURL(join(import.meta.dirname, 'crash-at.js')).href}`,

@@ -59,6 +59,7 @@ export async function replay(o: ReplayOptions): Promise<Replay> {
     ports: 'free',
     env: {
       HOLDPOINT_CONFIG: join(o.home, 'holdpoint.yaml'),
+      POLICY_RATE_LIMIT: '100000/1',
       HOLDPOINT_ENGINE_PROGRAM: join(import.meta.dirname, 'engine.js'),
       HOLDPOINT_REPLAY_FILE: o.file,
       HOLDPOINT_REPLAY_RECORD: record,

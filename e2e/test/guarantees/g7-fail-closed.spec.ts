@@ -37,6 +37,7 @@ describe('G7, the system: fail closed', () => {
     stack = await startStack({
       env: {
         HOLDPOINT_CONFIG: join(folder, 'holdpoint.yaml'),
+        POLICY_RATE_LIMIT: '100000/1',
         VERDICT_TIMEOUT_MS: '2000',
         RUN_LOST_AFTER_MS: '3000',
         HOLDPOINT_ACK_WAIT_MS: '1000',

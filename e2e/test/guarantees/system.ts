@@ -43,6 +43,7 @@ export class System {
       home: join(home, 'state'),
       env: {
         HOLDPOINT_CONFIG: config,
+        POLICY_RATE_LIMIT: '100000/1',
         EXECUTION_LEASE_MS: '2000',
         MAIL_TIMEOUT_MS: '2000',
         HOLDPOINT_ACK_WAIT_MS: '2000',

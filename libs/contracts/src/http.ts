@@ -157,28 +157,48 @@ export const spaceView = z.object({
 });
 export type SpaceView = z.infer<typeof spaceView>;
 
-const firstMember = z.strictObject({ userId, displayName, role });
+const groups = z
+  .array(token)
+  .max(50)
+  .refine((names) => new Set(names).size === names.length, 'must name each group once');
+
+const firstMember = z.strictObject({ userId, displayName, role, groups: groups.optional() });
 
 export const createSpaceRequest = z.strictObject({
-  spaceId: token,
+  spaceId: token.refine((id) => id !== '_all', 'stands for every space: choose another'),
   name: displayName,
   /** Who belongs to it from the start, besides the creator, who becomes its owner. */
   members: z.array(firstMember).max(100).optional(),
 });
 export type CreateSpaceRequest = z.infer<typeof createSpaceRequest>;
 
-export const memberView = z.object({ userId, displayName, role, changedBy: userId, changedAt: timestamp });
+export const memberView = z.object({
+  userId,
+  displayName,
+  role,
+  /** What approvals can ask for beside roles. */
+  groups: z.array(token),
+  changedBy: userId,
+  changedAt: timestamp,
+});
 export type MemberView = z.infer<typeof memberView>;
 
-/** Without a display name the member keeps theirs; a new one is then called by their id. */
-export const setMemberRequest = z.strictObject({ role, displayName: displayName.optional() });
+/**
+ * Without a display name or groups the member keeps theirs; a new one is then called by their id and in no group. Groups
+ * are the whole new list.
+ */
+export const setMemberRequest = z.strictObject({
+  role,
+  displayName: displayName.optional(),
+  groups: groups.optional(),
+});
 export type SetMemberRequest = z.infer<typeof setMemberRequest>;
 
-/** What policy tells a service of a person: the role in each space that they are a member of, and their groups there. */
+/** What policy tells a service of a person: role and groups in each space that they are a member of. */
 export const memberships = z.object({
   userId,
   spaces: z.record(token, role),
-  groups: z.record(token, z.array(token).max(50)).optional(),
+  groups: z.record(token, z.array(token)).optional(),
 });
 
 // staging

@@ -26,5 +26,6 @@ export { printable } from './printable.js';
 export * from './requirement.js';
 export * from './requirement-words.js';
 export * from './sealed.js';
+export * from './space-policy.js';
 export * from './subjects.js';
 export * from './topology.js';

@@ -19,7 +19,7 @@ export const topology: Record<ServiceName, ServiceTopology> = {
     hints: ['policy.decided.>', 'call.staged.>'],
     readsLeader: true,
   },
-  policy: { publishes: ['policy.>'], consumes: ['tool.proposed.>'], hints: [], readsLeader: false },
+  policy: { publishes: ['policy.>'], consumes: ['tool.proposed.>', 'tool.announced.>'], hints: [], readsLeader: false },
   staging: {
     publishes: ['call.>', 'approval.>'],
     consumes: ['policy.decided.>', 'tool.started.>', 'tool.executed.>', 'tool.in-doubt.>'],

@@ -1,3 +1,4 @@
+import { USUAL_REQUIREMENT } from '@holdpoint/contracts';
 import { describe, expect, test } from '@jest/globals';
 import { OperatorFileError, parseOperatorFile, readOperatorFile } from './operator-file.js';
 
@@ -30,7 +31,7 @@ policy:
 `),
     ).toEqual({
       mode: 'log-only',
-      default: 'approve',
+      default: { verdict: 'approve' },
       expiresAfterSeconds: 43_200,
       rules: [
         { origin: 'operator', tool: 'Mail', action: 'send', verdict: 'deny', reason: 'No mail from here.' },
@@ -50,6 +51,92 @@ policy:
       rules: [],
       ...(expiresAfterSeconds ? { expiresAfterSeconds } : {}),
     });
+  });
+});
+
+describe('terms', () => {
+  const approvalOf = (approval: string) =>
+    parseOperatorFile(`policy: { rules: [{ tool: Mail, verdict: approve, approval: ${approval} }] }`).rules[0]
+      ?.requirement;
+
+  test('say who releases, how long a call waits, and what a space may loosen', () => {
+    const file = `
+policy:
+  default: { verdict: approve, loosenable: true, approval: { votes: 2 } }
+  rateLimit: { calls: 5, seconds: 10 }
+  rules:
+    - tool: Mail
+      action: send
+      verdict: approve
+      expiresAfter: 1h
+      loosenable: true
+      approval: { groups: [risk, legal], votes: 3, fromGroups: 2, requester: excluded }
+`;
+    expect(parseOperatorFile(file)).toEqual({
+      mode: undefined,
+      default: { verdict: 'approve', loosenable: true, requirement: { ...USUAL_REQUIREMENT, votes: 2 } },
+      rateLimit: { calls: 5, seconds: 10 },
+      rules: [
+        {
+          origin: 'operator',
+          tool: 'Mail',
+          action: 'send',
+          verdict: 'approve',
+          loosenable: true,
+          expiresAfterSeconds: 3_600,
+          requirement: {
+            roles: [],
+            users: [],
+            groups: ['risk', 'legal'],
+            votes: 3,
+            fromGroups: 2,
+            requesterExcluded: true,
+          },
+        },
+      ],
+    });
+  });
+  test('naming nobody means owners and admins, naming people or groups means those alone', () => {
+    expect(approvalOf('{}')).toEqual(USUAL_REQUIREMENT);
+    expect(approvalOf('{ requesterExcluded: true }')).toEqual({ ...USUAL_REQUIREMENT, requesterExcluded: true });
+    expect(approvalOf('{ users: [bo] }')).toMatchObject({ roles: [], users: ['bo'] });
+    expect(approvalOf('{ users: [bo], roles: [owner] }')).toMatchObject({ roles: ['owner'], users: ['bo'] });
+  });
+  test.each([
+    ['approval: { users: [] }', 'line 4: policy.rules[0].approval: nobody may approve'],
+    ['approval: { users: [bo], votes: 2 }', 'line 4: policy.rules[0].approval.votes: must not be more than the users'],
+    [
+      'approval: { groups: [risk], votes: 2, fromGroups: 2 }',
+      'policy.rules[0].approval.fromGroups: must not be more than the groups',
+    ],
+    ['approval: { votes: 1, fromGroups: 2 }', 'policy.rules[0].approval.fromGroups: must not be more than votes'],
+    ['approval: { role: [owner] }', 'policy.rules[0].approval: Unrecognized key: "role"'],
+    ['approval: { roles: [boss] }', 'policy.rules[0].approval.roles[0]'],
+    ['approval: { requester: excluded, requesterExcluded: true }', 'keep one'],
+    ['loosenable: maybe', 'line 4: policy.rules[0].loosenable'],
+    ['expiresAfter: soon', 'line 4: policy.rules[0].expiresAfter: must be seconds'],
+  ])('%s is refused with its line', (terms, fault) => {
+    expect(refusal(`policy:\n  rules:\n    - { tool: Mail, verdict: approve,\n        ${terms} }\n`)).toContain(fault);
+  });
+  test.each(['approval: {}', 'expiresAfter: 1h'])(
+    '%s on a rule that holds nothing would be believed in vain',
+    (terms) => {
+      for (const verdict of ['auto', 'deny'])
+        expect(refusal(`policy: { rules: [{ tool: Mail, verdict: ${verdict}, ${terms} }] }`)).toContain(
+          'is for rules whose verdict is `approve`',
+        );
+    },
+  );
+  test.each([
+    ['policy: { default: { verdict: auto, approval: {} } }', 'policy.default.approval: is for rules'],
+    ['policy: { default: { verdict: allow } }', 'policy.default.verdict'],
+    ['policy: { default: allow }', 'policy.default.verdict'],
+    ['policy: { default: { loosenable: true } }', 'policy.default.verdict'],
+    ['policy: { rateLimit: { calls: 0, seconds: 60 } }', 'policy.rateLimit.calls'],
+    ['policy: { rateLimit: { calls: 30 } }', 'policy.rateLimit.seconds'],
+    ['policy: { rateLimit: 30 }', 'policy.rateLimit'],
+  ])('%j', (text, fault) => {
+    expect(refusal(text)).toContain(fault);
   });
 });
 

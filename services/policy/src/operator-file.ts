@@ -1,14 +1,15 @@
 import { readFileSync } from 'node:fs';
-import { name, policyMode, verdict } from '@holdpoint/contracts';
+import type { PolicyMode } from '@holdpoint/contracts';
 import { type Document, isNode, LineCounter, parseDocument } from 'yaml';
-import { z } from 'zod';
-import { BUILTIN_SERVER, type Rule } from './domain/rules.js';
+import type { Fallback, RateLimit, Rule } from './domain/rules.js';
+import { operatorSection } from './operator-section.js';
 
 /** What the operator says in the `policy:` section of holdpoint.yaml; its other sections belong to other services. */
 export interface OperatorPolicy {
-  mode?: z.infer<typeof policyMode> | undefined;
-  default?: z.infer<typeof verdict> | undefined;
+  mode?: PolicyMode | undefined;
+  default?: Fallback | undefined;
   expiresAfterSeconds?: number | undefined;
+  rateLimit?: RateLimit | undefined;
   rules: Rule[];
 }
 
@@ -19,48 +20,6 @@ export class OperatorFileError extends Error {
     super(`${path} is refused as a whole, so no rule of it holds:\n${faults.map((f) => `  ${f}`).join('\n')}`);
   }
 }
-
-const UNIT_SECONDS = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
-const YEAR_SECONDS = 365 * 86_400;
-
-/** A whole number of seconds, or one with a unit: `90s`, `30m`, `12h`, `3d`. At most a year. */
-const DURATION = 'must be seconds, or a number with s, m, h or d, such as 3d';
-const duration = z
-  .union([z.int(), z.string().regex(/^\d{1,9}[smhd]$/, DURATION)], { error: DURATION })
-  .transform((v) =>
-    typeof v === 'number' ? v : Number(v.slice(0, -1)) * UNIT_SECONDS[v.slice(-1) as keyof typeof UNIT_SECONDS],
-  )
-  .refine((seconds) => seconds >= 1 && seconds <= YEAR_SECONDS, 'must be between one second and 365 days');
-
-/** A pattern would be taken for a name that nothing has: a ban that its author believes in and that never holds. */
-const PATTERN = /[*?|[\]^$%\\]/;
-const ruleName = name
-  .refine((n) => n === n.trim() && !/\p{C}/u.test(n), 'must have no space around it and no hidden characters')
-  .refine(
-    (n) => !PATTERN.test(n),
-    'takes no wildcard and no pattern: write the name, or leave the field out to mean any',
-  );
-
-const rule = z
-  .strictObject({
-    tool: ruleName,
-    action: ruleName.optional(),
-    server: ruleName.optional(),
-    agent: ruleName.optional(),
-    verdict,
-    reason: z.string().min(1).max(200).optional(),
-  })
-  .refine((r) => (r.server ?? BUILTIN_SERVER) !== BUILTIN_SERVER || !r.tool.includes('.'), {
-    path: ['tool'],
-    error: 'must be the tool alone: write the action in `action`, or the server of a foreign tool in `server`',
-  });
-
-const section = z.strictObject({
-  mode: policyMode.optional(),
-  default: verdict.optional(),
-  expiresAfter: duration.optional(),
-  rules: z.array(rule).nullish(),
-});
 
 /** @throws OperatorFileError when the file cannot be read or anything in its policy section is wrong. */
 export function readOperatorFile(path: string): OperatorPolicy {
@@ -92,7 +51,7 @@ export function parseOperatorFile(text: string, path = 'holdpoint.yaml'): Operat
       ),
     );
 
-  const parsed = section.safeParse((whole as { policy?: unknown }).policy ?? {});
+  const parsed = operatorSection.safeParse((whole as { policy?: unknown }).policy ?? {});
   if (!parsed.success)
     throw new OperatorFileError(
       path,
@@ -102,8 +61,8 @@ export function parseOperatorFile(text: string, path = 'holdpoint.yaml'): Operat
         return `line ${lineOf(doc, lines, key === undefined ? at : [...at, key])}: ${dotted(at)}: ${i.message}`;
       }),
     );
-  const { mode, default: fallback, expiresAfter, rules } = parsed.data;
-  const all = (rules ?? []).map((r): Rule => ({ origin: 'operator', ...r }));
+  const { mode, default: fallback, expiresAfter, rateLimit, rules } = parsed.data;
+  const all = rules ?? [];
   const twice = contradictions(all).map(
     ([first, second]) =>
       `line ${lineOf(doc, lines, ['policy', 'rules', second])}: policy.rules[${second}]: names the same calls as the rule in line ${lineOf(doc, lines, ['policy', 'rules', first])}: keep one`,
@@ -116,7 +75,7 @@ export function parseOperatorFile(text: string, path = 'holdpoint.yaml'): Operat
   );
   const faults = [...twice, ...strangers];
   if (faults.length > 0) throw new OperatorFileError(path, faults);
-  return { mode, default: fallback, expiresAfterSeconds: expiresAfter, rules: all };
+  return { mode, default: fallback, expiresAfterSeconds: expiresAfter, rateLimit, rules: all };
 }
 
 /** Undefined where the file declares none: then it says nothing of which there are. */

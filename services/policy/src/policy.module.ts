@@ -3,17 +3,30 @@ import { DATABASE, DatabaseModule, Keyring, MasterKey } from '@holdpoint/runtime
 import { type DynamicModule, Logger, Module, type OnModuleInit } from '@nestjs/common';
 import type { Kysely } from 'kysely';
 import { loadRules, type PolicyConfig } from './config.js';
+import { OnToolAnnounced } from './consumers/on-tool-announced.js';
 import { OnToolProposed } from './consumers/on-tool-proposed.js';
 import { ContentInspector } from './content-inspector.js';
-import { CheckController } from './http/check.controller.js';
+import { Halts } from './halts.js';
+import { CHECK_VALID_MS, CheckController } from './http/check.controller.js';
+import { HaltsController } from './http/halts.controller.js';
 import { MembershipsController } from './http/memberships.controller.js';
 import { RulesController } from './http/rules.controller.js';
+import { InternalSpacePolicyController, SpacePolicyController } from './http/space-policy.controller.js';
+import { SpaceRulesController } from './http/space-rules.controller.js';
+import { SpaceToolsController } from './http/space-tools.controller.js';
 import { SpacesController } from './http/spaces.controller.js';
 import { Policy } from './policy.js';
+import { PolicyChanges } from './policy-changes.js';
+import { RateCallsSweep } from './rate-calls-sweep.js';
+import { SpacePreferences } from './space-preferences.js';
+import { SpaceRules } from './space-rules.js';
+import { SpaceTools } from './space-tools.js';
 import { Spaces } from './spaces.js';
 import { Decisions } from './store/decisions.js';
 import { DecisionsDatabase } from './store/decisions-database.js';
+import { RateCalls } from './store/rate-calls.js';
 import type { PolicyDatabase } from './store/schema.js';
+import { SpacePolicyReader } from './store/space-policy-reader.js';
 
 @Module({})
 export class PolicyModule implements OnModuleInit {
@@ -26,7 +39,7 @@ export class PolicyModule implements OnModuleInit {
 
   /** @throws when holdpoint.yaml or the master key is wrong; the text names the file and what is wrong. */
   static forRoot(config: PolicyConfig): DynamicModule {
-    const policy = new Policy(loadRules(config));
+    const rules = loadRules(config);
     const keyFile = config.HOLDPOINT_MASTER_KEY_FILE;
     const master = keyFile === undefined ? null : MasterKey.fromFile(keyFile);
     return {
@@ -35,9 +48,26 @@ export class PolicyModule implements OnModuleInit {
         DatabaseModule.forRoot(config.DATABASE_URL, { max: config.DATABASE_POOL_MAX, applicationName: 'policy' }),
         EventingModule.forRoot({ service: 'policy', config }),
       ],
-      controllers: [OnToolProposed, CheckController, RulesController, SpacesController, MembershipsController],
+      controllers: [
+        OnToolProposed,
+        OnToolAnnounced,
+        CheckController,
+        RulesController,
+        SpacesController,
+        MembershipsController,
+        SpacePolicyController,
+        InternalSpacePolicyController,
+        SpaceRulesController,
+        SpaceToolsController,
+        HaltsController,
+      ],
       providers: [
-        { provide: Policy, useValue: policy },
+        {
+          provide: Policy,
+          inject: [SpacePolicyReader],
+          useFactory: (reader: SpacePolicyReader) => new Policy(rules, reader),
+        },
+        { provide: CHECK_VALID_MS, useValue: config.CHECK_VALID_MS },
         {
           provide: ContentInspector,
           inject: [DATABASE],
@@ -50,8 +80,47 @@ export class PolicyModule implements OnModuleInit {
           useFactory: (db: Kysely<PolicyDatabase>) => new Decisions(db),
         },
         {
+          provide: RateCalls,
+          inject: [DATABASE],
+          useFactory: (db: Kysely<PolicyDatabase>) => new RateCalls(db),
+        },
+        { provide: RateCallsSweep, inject: [RateCalls], useFactory: (calls: RateCalls) => new RateCallsSweep(calls) },
+        {
           provide: DecisionsDatabase,
           useFactory: () => new DecisionsDatabase(config.DECISIONS_DATABASE_URL, config.DATABASE_POOL_MAX),
+        },
+        {
+          provide: SpacePolicyReader,
+          inject: [DecisionsDatabase],
+          useFactory: (decisions: DecisionsDatabase) => new SpacePolicyReader(decisions),
+        },
+        {
+          provide: PolicyChanges,
+          inject: [DATABASE, Outbox, OutboxRelay],
+          useFactory: (db: Kysely<PolicyDatabase>, outbox: Outbox, relay: OutboxRelay) =>
+            new PolicyChanges(db, outbox, relay, config.CHECK_VALID_MS),
+        },
+        {
+          provide: SpacePreferences,
+          inject: [PolicyChanges, DecisionsDatabase],
+          useFactory: (changes: PolicyChanges, decisions: DecisionsDatabase) =>
+            new SpacePreferences(changes, decisions),
+        },
+        {
+          provide: SpaceRules,
+          inject: [PolicyChanges],
+          useFactory: (changes: PolicyChanges) => new SpaceRules(changes),
+        },
+        {
+          provide: SpaceTools,
+          inject: [PolicyChanges, Policy],
+          useFactory: (changes: PolicyChanges, policy: Policy) => new SpaceTools(changes, policy),
+        },
+        {
+          provide: Halts,
+          inject: [DATABASE, PolicyChanges],
+          useFactory: (db: Kysely<PolicyDatabase>, changes: PolicyChanges) =>
+            new Halts(db, changes, config.HOLDPOINT_OPERATORS),
         },
         {
           provide: Spaces,

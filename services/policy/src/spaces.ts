@@ -12,6 +12,7 @@ import { requirePerson, requireRole } from '@holdpoint/runtime';
 import type { Kysely, Transaction } from 'kysely';
 import { objectionTo } from './domain/membership.js';
 import * as refusal from './refusals.js';
+import { roleIn } from './role-in.js';
 import { asUser, lockSpace } from './store/as-user.js';
 import { type MemberRow, members, memberViewOf } from './store/members.js';
 import type { PolicyDatabase } from './store/schema.js';
@@ -56,7 +57,8 @@ export class Spaces {
   async create(who: Identity, { spaceId, name, members: others = [] }: CreateSpaceRequest): Promise<SpaceView> {
     requirePerson(who);
     if (!this.creators.includes('*') && !this.creators.includes(who.id)) throw refusal.notACreator();
-    const all = [{ userId: who.id, displayName: who.name, role: 'owner' as Role }, ...others];
+    const creator = { userId: who.id, displayName: who.name, role: 'owner' as Role };
+    const all: (typeof others)[number][] = [creator, ...others];
     if (new Set(all.map((m) => m.userId)).size < all.length) throw refusal.namedTwice();
     const createdBy = { kind: 'person' as const, id: who.id };
     const event = newEvent('policy.space-created', { spaceId, entityId: spaceId, data: { name, createdBy } });
@@ -69,8 +71,8 @@ export class Spaces {
         .executeTakeFirstOrThrow();
       if (numInsertedOrUpdatedRows !== 1n) throw refusal.spaceExists();
       await this.outbox.add(tx, event);
-      for (const { userId, displayName, role } of all) {
-        const changed = memberChanged(spaceId, who, { userId, displayName, role });
+      for (const { userId, displayName, role, groups = [] } of all) {
+        const changed = memberChanged(spaceId, who, { userId, displayName, role, groups });
         await members.add(tx, rowOf(changed, role));
         await this.outbox.add(tx, changed);
       }
@@ -92,8 +94,11 @@ export class Spaces {
     const row = await asUser(this.db, who.id, async (tx) => {
       const before = await this.#permit(tx, who, spaceId, userId, request.role);
       const displayName = request.displayName ?? before?.display_name ?? userId;
-      if (before?.role === request.role && before.display_name === displayName) return before;
-      const changed = memberChanged(spaceId, who, { userId, displayName, role: request.role });
+      const groups = request.groups ?? before?.groups ?? [];
+      const same =
+        before?.role === request.role && before.display_name === displayName && sameSet(before.groups, groups);
+      if (same) return before;
+      const changed = memberChanged(spaceId, who, { userId, displayName, role: request.role, groups });
       const after = rowOf(changed, request.role);
       await (before === undefined ? members.add(tx, after) : members.change(tx, after));
       await this.outbox.add(tx, changed);
@@ -132,17 +137,12 @@ export class Spaces {
   }
 }
 
-async function roleIn(tx: Tx, who: Identity, spaceId: string): Promise<Role> {
-  requirePerson(who);
-  const role = (await members.find(tx, spaceId, who.id))?.role;
-  requireRole({ ...who, spaces: role === undefined ? {} : { [spaceId]: role } }, spaceId);
-  return role as Role;
-}
+const sameSet = (a: string[], b: string[]) => a.length === b.length && b.every((g) => a.includes(g));
 
 const memberChanged = (
   spaceId: string,
   who: Identity,
-  member: { userId: string; displayName: string; role: Role | null },
+  member: { userId: string; displayName: string; role: Role | null; groups?: string[] },
 ): HoldpointEvent<'policy.member-changed'> =>
   newEvent('policy.member-changed', {
     spaceId,
@@ -155,6 +155,7 @@ const rowOf = ({ spaceid, time, data }: HoldpointEvent<'policy.member-changed'>,
   user_id: data.userId,
   display_name: data.displayName,
   role,
+  groups: data.groups ?? [],
   changed_by: data.changedBy.id,
   changed_at: new Date(time),
 });

@@ -312,6 +312,9 @@ describe('HTTP', () => {
       agent: 'intern',
       verdict: 'deny',
       reason: 'No.',
+      requirement: null,
+      expiresAfterSeconds: null,
+      loosenable: false,
     });
     const asked = await request('/internal/policy/check', fixture.tokens.staging, question);
     expect(view.policyVersion).toBe(asked.body['policyVersion']);

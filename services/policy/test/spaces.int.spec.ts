@@ -162,7 +162,7 @@ describe('row-level security, below the service', () => {
       async (tx) => (await sql.raw(`SELECT * FROM ${table} WHERE space_id = '${space}'`).execute(tx)).rows.length,
     );
   const insert = (userId: string, role: string, by = userId) =>
-    `INSERT INTO space_members VALUES ($s, '${userId}', 'x', '${role}', '${by}', now())`;
+    `INSERT INTO space_members (space_id, user_id, display_name, role, changed_by, changed_at) VALUES ($s, '${userId}', 'x', '${role}', '${by}', now())`;
   const DENIED = expect.stringMatching(/row-level security|permission denied/);
 
   test('the roles are what they are in production', async () => {

@@ -8,6 +8,11 @@ import { type NewVote, type Vote, Votes } from './store/votes.js';
 
 type Closed = { won: boolean; call: FrozenCall };
 
+/** The answer that a closing rests on had run out when it was the closing's turn. Nothing was written: ask again. */
+export class AnswerRunOut extends Error {
+  override readonly name = 'AnswerRunOut';
+}
+
 /** The one way out of `pending` while somebody decides: of any number of racers exactly one wins (guarantee G6). */
 export class Closer {
   constructor(
@@ -22,7 +27,7 @@ export class Closer {
    * Closes the call in one transaction with its event, and with the vote that closes it; when its time is over, or `closing`
    * is null, it is marked expired instead. The row is locked first and the deadline judged by a later statement, so that
    * whoever waited for the lock is judged after the wait. `won`: the call was closed as asked. `call`: as it stands now,
-   * whoever closed it.
+   * whoever closed it. @throws AnswerRunOut
    */
   async close(callId: string, closing: Closing | null, vote?: NewVote): Promise<Closed> {
     const done = await this.db.transaction().execute(async (tx): Promise<Closed> => {
@@ -31,6 +36,7 @@ export class Closer {
       if (vote !== undefined) await this.#add(tx, locked, vote);
       const closed = closing === null ? undefined : await this.calls.close(tx, callId, closing);
       const call = closed ?? (await this.calls.expire(tx, callId));
+      if (call === undefined && closing?.validUntil !== undefined) throw new AnswerRunOut();
       if (call === undefined) throw new Error(`call ${callId} is neither in time nor overdue: the clock was set back`);
       await withDecision(call, (event) => this.outbox.add(tx, event), closed && closing?.votes);
       return { won: closed !== undefined, call };

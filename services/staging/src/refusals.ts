@@ -77,6 +77,13 @@ export const halted = (c: FrozenCall, answer: PolicyCheckReply) =>
     { extras: { rule: answer.rule, policyVersion: answer.policyVersion } },
   );
 
+export const answersRunOut = (c: FrozenCall) =>
+  new Refusal(
+    'unavailable',
+    'staging.policy-unavailable',
+    `Policy's answers on ${name(c)} ran out before they could be acted upon, so nothing was decided and the call still waits. Approve it again in a moment; if that does not help, the database is slow, or the clocks of two database servers differ.`,
+  );
+
 export const withdrawn = (c: FrozenCall, answer: PolicyCheckReply) =>
   new Refusal(
     'conflict',

@@ -1,5 +1,5 @@
 import type { ApprovalRequirement, CastVote, Identity, PolicyCheckReply } from '@holdpoint/contracts';
-import { Closer } from './closer.js';
+import { AnswerRunOut, Closer } from './closer.js';
 import { type Ballot, mayVoteOnAny, onlyUsual, type Tally, tally, together } from './domain/tally.js';
 import { requesterOf } from './facts.js';
 import { PolicyQuestion } from './policy-question.js';
@@ -7,6 +7,9 @@ import * as refusal from './refusals.js';
 import type { Closing, FrozenCall } from './store/frozen-calls.js';
 import { askedSince, castOf, type NewVote, type Vote, Votes } from './store/votes.js';
 import { placeIn, Voters } from './voters.js';
+
+/** An answer of policy holds for a moment only; whoever waited longer for the call's row asks again, so many times. */
+const ASKED_AT_MOST = 4;
 
 interface Judged {
   answer: PolicyCheckReply;
@@ -49,13 +52,18 @@ export class Release {
    * @throws Refusal `staging.*`: the vote did not count, and its text says why and what to do
    */
   async approve(who: Identity, call: FrozenCall, vote: Pick<NewVote, 'digest' | 'reason'>): Promise<FrozenCall> {
-    const judged = await this.#judge(who, call);
-    const more = await this.#settle(who, call, vote, judged);
-    if (!('unseen' in more)) return more.call;
-    // Somebody voted while this vote was judged, and may have taken it for missing: together they may suffice. Whoever votes
-    // from now on sees both.
-    const again = await this.#settle(who, call, vote, await this.#judge(who, call));
-    return again.call;
+    let again = false;
+    for (let asked = 1; ; asked += 1) {
+      const settled = await this.#settle(who, call, vote, await this.#judge(who, call));
+      if (settled === 'run-out') {
+        if (asked >= ASKED_AT_MOST) throw refusal.answersRunOut(call);
+        continue;
+      }
+      // Somebody voted while this vote was judged, and may have taken it for missing: together they may suffice. Whoever
+      // votes from now on sees both.
+      if (!('unseen' in settled) || again) return settled.call;
+      again = true;
+    }
   }
 
   async #judge(who: Identity, call: FrozenCall): Promise<Judged> {
@@ -83,7 +91,7 @@ export class Release {
     call: FrozenCall,
     { digest, reason }: Pick<NewVote, 'digest' | 'reason'>,
     { answer, all, tally, earlier }: Judged,
-  ): Promise<{ call: FrozenCall } | { call: FrozenCall; unseen: true }> {
+  ): Promise<{ call: FrozenCall } | { call: FrozenCall; unseen: true } | 'run-out'> {
     if (answer.halted) throw refusal.halted(call, answer);
     if (answer.verdict === 'deny') return this.#withdraw(call, answer);
     const voter = voterOf(who, call);
@@ -98,11 +106,16 @@ export class Release {
         cause: 'person',
         decidedUnder: answer.policyVersion,
         reason,
+        validUntil: answer.validUntil,
         ...(plain ? {} : { votes: tally.counted }),
       };
-      const { won, call: after } = await this.closer.close(call.call_id, closing, plain ? undefined : vote);
-      if (!won) throw refusal.alreadyClosed(after);
-      return { call: after };
+      const closed = await this.closer.close(call.call_id, closing, plain ? undefined : vote).catch((err: unknown) => {
+        if (err instanceof AnswerRunOut) return null;
+        throw err;
+      });
+      if (closed === null) return 'run-out';
+      if (!closed.won) throw refusal.alreadyClosed(closed.call);
+      return { call: closed.call };
     }
     const { pending, call: after, votes } = await this.closer.vote(call.call_id, vote);
     if (!pending) throw refusal.alreadyClosed(after);

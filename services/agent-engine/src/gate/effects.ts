@@ -40,6 +40,11 @@ export interface AttemptSettings {
   engine: string;
 }
 
+/** Policy's answer had run out when the claim was about to be committed. Nothing was claimed: ask again. */
+export class AnswerRunOut extends Error {
+  override readonly name = 'AnswerRunOut';
+}
+
 export const placeOf = (c: { spaceId: string; callId: string; call: CallRef }): CallPlace => ({
   spaceId: c.spaceId,
   callId: c.callId,
@@ -68,11 +73,14 @@ export class Effects {
    * Claims the call and makes its first attempt; further ones are left to whichever engine comes first. An unheld call is
    * waited for until it has ended, for its run needs the answer. Never throws for what the tool did.
    * @returns undefined when the call was claimed or closed before; then nothing may be done with it here.
+   * @throws AnswerRunOut
    */
   async execute(
     e: Work & {
       claim: Claim;
       causationId?: string;
+      /** Until when, by the database's clock, policy's answer may be acted upon. */
+      validUntil?: string | undefined;
       /** Asked in the claim's own transaction. */
       mayClaim?: (tx: Transaction<Database>) => Promise<boolean>;
     },
@@ -83,7 +91,7 @@ export class Effects {
       ...(e.causationId === undefined ? {} : { causationId: e.causationId }),
       data: { call: claim.call, attempt: claim.attempt, held: claim.held },
     });
-    if (!(await this.#claim(claim, action, started, e.mayClaim))) return undefined;
+    if (!(await this.#claim(claim, action, started, e))) return undefined;
     passed('claim', claim.callId);
 
     const from = performance.now();
@@ -150,14 +158,16 @@ export class Effects {
     claim: Claim,
     { timeoutMs, executionClass }: ToolAction,
     started: HoldpointEvent<'tool.started'>,
-    mayClaim: (tx: Transaction<Database>) => Promise<boolean> = async () => true,
+    { mayClaim, validUntil }: Pick<Parameters<Effects['execute']>[0], 'mayClaim' | 'validUntil'>,
   ): Promise<boolean> {
     const { leaseMs, engine } = this.settings;
     const won = await this.db.transaction().execute(async (tx) => {
-      if (!(await mayClaim(tx))) return false;
+      if (mayClaim && !(await mayClaim(tx))) return false;
       const how = { state: 'executing' as const, leaseMs, timeoutMs, executionClass, engine };
       if (!(await this.executions.take(tx, claim, how))) return false;
       await this.outbox.add(tx, started);
+      // last, as close to the commit as can be: whoever waited for a row or a lock is judged after the wait
+      if (validUntil !== undefined && !(await this.executions.isBefore(tx, validUntil))) throw new AnswerRunOut();
       return true;
     });
     if (won) this.relay.poke();

@@ -1,15 +1,16 @@
-import type { HoldpointEvent } from '@holdpoint/contracts';
+import { type CastVote, type HoldpointEvent, released, USUAL_REQUIREMENT } from '@holdpoint/contracts';
 import { newId, RetryLater } from '@holdpoint/eventing';
 import { isInfrastructureFault } from '@holdpoint/runtime';
 import { Logger } from '@nestjs/common';
 import type { AgentDeclaration } from '../config.js';
 import { attemptSpan } from '../spans.js';
 import type { Claim, Executions } from '../store/executions.js';
-import type { Effects } from './effects.js';
+import { AnswerRunOut, type Effects } from './effects.js';
 import type { FrozenArguments, Ready } from './frozen-arguments.js';
 import type { PolicyQuestion } from './policy-question.js';
 
 const HALT_RETRY_MS = 5_000;
+const RUN_OUT_RETRY_MS = 200;
 
 /**
  * Executes what a person released, and nothing else: the frozen bytes, without a model, once (seed 000, plan freeze).
@@ -30,7 +31,7 @@ export class FrozenCallExecutor {
   /**
    * Safe to call again for the same event: the claim decides. A release that can never run is closed as Denied, so that
    * its agent hears of it. @throws an infrastructure fault when policy or a store does not answer, RetryLater while a halt
-   * holds or policy cannot be asked; nothing has been claimed then, and the approval lapses in the end.
+   * holds, policy cannot be asked or its answer ran out before the claim; nothing has been claimed then, and the approval lapses in the end.
    */
   async execute(event: HoldpointEvent<'approval.decided'>): Promise<void> {
     const { data, spaceid: spaceId, subject: callId } = event;
@@ -53,17 +54,17 @@ export class FrozenCallExecutor {
     });
     if (answer.halted) throw new RetryLater(HALT_RETRY_MS);
     if (answer.verdict === 'deny') return this.#refuse(claim, 'policy.denied');
+    const needed = answer.verdict === 'approve' ? (answer.requirements ?? [USUAL_REQUIREMENT]) : [];
+    if (needed.length > 0 && !released(needed, votesOf(data), data.call.principal))
+      return this.#refuse(claim, 'approval.insufficient');
 
+    const work = { claim, action: ready.action, args: ready.args, salt: ready.nonce, cancelled: () => false };
     await attemptSpan(claim, () =>
-      this.effects.execute({
-        claim,
-        action: ready.action,
-        args: ready.args,
-        salt: ready.nonce,
-        cancelled: () => false,
-        causationId: event.id,
-      }),
-    );
+      this.effects.execute({ ...work, causationId: event.id, validUntil: answer.validUntil }),
+    ).catch((error: unknown) => {
+      if (error instanceof AnswerRunOut) throw new RetryLater(RUN_OUT_RETRY_MS);
+      throw error;
+    });
   }
 
   /** @returns the reason why the call must not run, or what is needed to run it. Changes nothing. */
@@ -84,6 +85,21 @@ export class FrozenCallExecutor {
 
   async #refuse(claim: Claim, reason: string): Promise<void> {
     if (reason.startsWith('frozen.')) this.#log.error(`call ${claim.callId} was released but not executed: ${reason}`);
-    await this.effects.forgo(claim, 'refused', reason, `The released call was not executed: ${reason}.`, false);
+    const told = `The released call was not executed: ${reason}.${FURTHER[reason] ?? ''}`;
+    await this.effects.forgo(claim, 'refused', reason, told, false);
   }
+}
+
+const FURTHER: Partial<Record<string, string>> = {
+  'approval.insufficient':
+    ' The rules ask for more votes, or other ones, than it was released by. Propose it again if it is still wanted.',
+};
+
+/**
+ * The votes that released the call, as they were cast. One person's word was enough where the event names no votes: then it
+ * was an owner's or an admin's, and counts as the lesser of the two.
+ */
+function votesOf({ votes, by }: HoldpointEvent<'approval.decided'>['data']): CastVote[] {
+  if (votes !== undefined) return votes;
+  return by?.kind === 'person' ? [{ by: by.id, role: 'admin', groups: [] }] : [];
 }

@@ -20,11 +20,14 @@ import type { ToolRegistry } from '../tools/registry.js';
 import type { ToolAction } from '../tools/tool.js';
 import { attempt } from './attempt.js';
 import type { CallContent, CallPlace } from './content.js';
-import type { Effects } from './effects.js';
+import { AnswerRunOut, type Effects } from './effects.js';
 import type { PolicyQuestion } from './policy-question.js';
 import type { GateRun } from './run-context.js';
 
 type Verdict = Stored<'policy.decided'>;
+
+/** An answer of policy holds for a moment only; a claim that comes later asks again, so many times. */
+const ASKED_AT_MOST = 4;
 
 /** What became of a call, as far as its round must know. */
 export interface Passed {
@@ -249,25 +252,25 @@ export class Gate {
         (await this.effects.forgo(claim, state, reason, told, run.signal.aborted)) ? told : words.claimedElsewhere(),
       );
 
-    if (run.signal.aborted) return forgo('run.cancelled', words.cancelled(), 'abandoned');
-    const answer = await this.policy.ask(place, call, action).catch((error: unknown) => {
-      if (isInfrastructureFault(error)) return null;
-      throw error;
-    });
-    if (answer === null) return forgo('policy.unreachable', words.policyUnreachable());
-    if (answer.halted || answer.verdict !== 'auto')
-      return forgo(answer.halted ? 'halted' : 'policy.changed', words.policyChanged(answer.reason));
+    for (let asked = 1; asked <= ASKED_AT_MOST; asked += 1) {
+      if (run.signal.aborted) return forgo('run.cancelled', words.cancelled(), 'abandoned');
+      const answer = await this.policy.ask(place, call, action).catch((error: unknown) => {
+        if (isInfrastructureFault(error)) return null;
+        throw error;
+      });
+      if (answer === null) break;
+      if (answer.halted || answer.verdict !== 'auto')
+        return forgo(answer.halted ? 'halted' : 'policy.changed', words.policyChanged(answer.reason));
 
-    const done = await this.effects.execute({
-      claim,
-      action,
-      args,
-      salt: nonce,
-      cancelled: () => run.signal.aborted,
-      causationId: verdict.id,
-      mayClaim: run.stillMine,
-    });
-    return done ? answered(done.told) : refused(words.claimedElsewhere());
+      const work = { claim, action, args, salt: nonce, cancelled: () => run.signal.aborted };
+      const terms = { causationId: verdict.id, mayClaim: run.stillMine, validUntil: answer.validUntil };
+      const done = await this.effects.execute({ ...work, ...terms }).catch((error: unknown) => {
+        if (error instanceof AnswerRunOut) return null;
+        throw error;
+      });
+      if (done !== null) return done ? answered(done.told) : refused(words.claimedElsewhere());
+    }
+    return forgo('policy.unreachable', words.policyUnreachable());
   }
 
   /** Closes a call that claimed nothing: refused ones and reads (stream first; charter, section 3). */

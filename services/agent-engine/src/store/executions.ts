@@ -204,6 +204,13 @@ export class Executions {
       .execute();
   }
 
+  /** Whether it is still before a moment, by the database's clock at this very statement. */
+  async isBefore(tx: Tx, moment: string): Promise<boolean> {
+    const { rows } = await sql<{ before: boolean }>`
+      select clock_timestamp() < ${moment}::timestamptz as before`.execute(tx);
+    return rows[0]?.before === true;
+  }
+
   /** Milliseconds since a moment by the database's clock, which is the one that deadlines are judged by. */
   async msSince(moment: string): Promise<number> {
     const { rows } = await sql<{ ms: number }>`

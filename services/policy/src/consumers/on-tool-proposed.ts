@@ -1,12 +1,30 @@
 import type { HoldpointEvent } from '@holdpoint/contracts';
-import { AlreadyDecided, Discard, type EventContext, EventPublisher, newEvent, OnEvent } from '@holdpoint/eventing';
+import {
+  AlreadyDecided,
+  Discard,
+  type EventContext,
+  EventPublisher,
+  newEvent,
+  OnEvent,
+  RetryLater,
+} from '@holdpoint/eventing';
 import { counter } from '@holdpoint/runtime';
 import { Controller } from '@nestjs/common';
 import { ContentInspector } from '../content-inspector.js';
-import { Policy } from '../policy.js';
+import { type Judged, Policy } from '../policy.js';
 import { Decisions } from '../store/decisions.js';
+import { RateCalls } from '../store/rate-calls.js';
 
 type Verdict = HoldpointEvent<'policy.decided'>;
+
+/** An engine announces its tools and proposes at once: the announcement may come a moment after the proposal. */
+const ANNOUNCEMENT = { waitMs: 300, times: 10 } as const;
+
+const decided = counter('holdpoint_policy_decisions_total', 'Verdicts since the start of the process', [
+  'decision',
+  'reason',
+  'mode',
+]);
 
 /**
  * Gives each proposal its one verdict. The stream decides which one that is: the verdict is published first and the row
@@ -15,12 +33,6 @@ type Verdict = HoldpointEvent<'policy.decided'>;
  * A verdict is published even when the engine may have given the proposal up: of `policy.decided` and `tool.abandoned`
  * the one at the lower sequence counts, and whoever acts upon one of them reads the other (charter, section 6).
  */
-const decided = counter('holdpoint_policy_decisions_total', 'Verdicts since the start of the process', [
-  'decision',
-  'reason',
-  'mode',
-]);
-
 @Controller()
 export class OnToolProposed {
   constructor(
@@ -28,8 +40,10 @@ export class OnToolProposed {
     private readonly inspector: ContentInspector,
     private readonly publisher: EventPublisher,
     private readonly decisions: Decisions,
+    private readonly rateCalls: RateCalls,
   ) {}
 
+  /** @throws RetryLater while a tool that is not known may still be announced */
   @OnEvent('tool.proposed.>')
   async handle(proposal: HoldpointEvent<'tool.proposed'>, ctx: EventContext): Promise<void> {
     const decidedIn = await this.decisions.spaceOf(proposal.subject);
@@ -42,22 +56,32 @@ export class OnToolProposed {
   }
 
   async #decide(proposal: HoldpointEvent<'tool.proposed'>, ctx: EventContext): Promise<Verdict> {
-    const { call, frozen, hint, scope, origin } = proposal.data;
-    const { agent, server, tool, action } = call;
-    const content = await this.inspector.inspect(frozen, proposal.spaceid, proposal.subject);
-    const decision = this.policy.decide(
-      { agent, server, tool, action, content },
-      { origin, scope, hint, actions: null },
-      ctx.streamTime,
-    );
+    const { call } = proposal.data;
+    const judged = await this.#judge(proposal, ctx);
+    if (judged.reason === 'not-found' && ctx.deliveries <= ANNOUNCEMENT.times)
+      throw new RetryLater(ANNOUNCEMENT.waitMs);
     return newEvent('policy.decided', {
       spaceId: proposal.spaceid,
       entityId: proposal.subject,
       runId: proposal.runid,
       causationId: proposal.id,
       traceparent: proposal.traceparent,
-      data: { ...decision, call, proposalSeq: ctx.seq },
+      data: { ...judged, call, proposalSeq: ctx.seq },
     });
+  }
+
+  /** Only a call that nothing else refuses is counted, and its verdict is given under rows read after it was counted. */
+  async #judge(proposal: HoldpointEvent<'tool.proposed'>, ctx: EventContext): Promise<Judged> {
+    const { spaceid: spaceId, subject: callId } = proposal;
+    const { call, frozen, hint, scope, origin } = proposal.data;
+    const { agent, principal, server, tool, action } = call;
+    const stated = { agent, server, tool, action, hint, scope, origin };
+    const content = await this.inspector.inspect(frozen, spaceId, callId);
+    const first = this.policy.judge(stated, content, await this.policy.read(spaceId, agent));
+    if ((first.wouldBe ?? first.verdict) === 'deny') return first;
+    const counted = { callId, spaceId, principal, server, tool, at: ctx.streamTime };
+    const passed = await this.rateCalls.passes(counted, this.policy.rules.rateLimit);
+    return this.policy.judge(stated, content, await this.policy.read(spaceId, agent), !passed);
   }
 
   /** @returns what stands in the stream: this verdict, or the one that was there before. */

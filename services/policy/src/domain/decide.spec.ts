@@ -12,8 +12,6 @@ import {
   type SpacePolicy,
 } from './rules.js';
 
-const NOW = new Date('2030-01-01T00:00:00Z');
-
 const call = (tool: string, action: string | null, more: Partial<Call> = {}): Call => ({
   agent: 'assistant',
   server: 'builtin',
@@ -50,8 +48,8 @@ const judge = (
   rules: Rule[] | RuleSet = [],
   tool: ToolFacts | null = builtinTool(),
   space: SpacePolicy = NO_SPACE_POLICY,
-  recent: Date[] = [],
-) => decide(c, tool, Array.isArray(rules) ? ruleSet(rules) : rules, space, recent, NOW);
+  tooMany = false,
+) => decide(c, tool, Array.isArray(rules) ? ruleSet(rules) : rules, space, tooMany);
 
 describe('the built-in rules of seed 000', () => {
   test.each([
@@ -167,11 +165,11 @@ describe('resolution', () => {
     ['for the whole tool', [operator('Mail', 'auto')], {}],
     ['for the whole tool on its server', [operator('Mail', 'auto', { server: 'builtin' })], {}],
     ['for the whole tool and this agent', [operator('Mail', 'auto', { agent: 'assistant' })], {}],
-    ['for everything', [], { fallback: 'auto' }],
+    ['for everything', [], { fallback: { verdict: 'auto' } }],
     [
       'for all that can be general at once',
       [operator('Mail', 'auto'), operator('Mail', 'auto', { agent: 'assistant' })],
-      { fallback: 'auto' },
+      { fallback: { verdict: 'auto' } },
     ],
     [
       'of a name that looks like a pattern',
@@ -211,11 +209,11 @@ describe('resolution', () => {
     ['approve', 'send', 'approve'],
     ['deny', 'send', 'deny'],
   ])('with the operator’s default %s, Mail.%s is %s', (fallback, action, verdict) => {
-    expect(judge(call('Mail', action), ruleSet([], { fallback })).verdict).toBe(verdict);
+    expect(judge(call('Mail', action), ruleSet([], { fallback: { verdict: fallback } })).verdict).toBe(verdict);
   });
 
   test('a rule for the whole tool comes before the operator’s default', () => {
-    const rules = ruleSet([operator('Clock', 'auto')], { fallback: 'deny' });
+    const rules = ruleSet([operator('Clock', 'auto')], { fallback: { verdict: 'deny' } });
     expect(judge(call('Clock', 'now'), rules)).toMatchObject({ verdict: 'auto', rule: 'operator: Clock' });
     expect(judge(call('Calendar', 'now'), rules)).toMatchObject({ verdict: 'deny', rule: 'operator: default' });
   });
@@ -256,7 +254,7 @@ describe('destructive actions', () => {
   const destructive = builtinTool({ hint: 'destructive' });
   const purge = call('FileRW', 'purge_folder');
   const optIn = (...actions: string[]): SpacePolicy => ({
-    halted: null,
+    ...NO_SPACE_POLICY,
     allowDestructive: actions.map((action) => ({ server: 'builtin', tool: 'FileRW', action })),
   });
 
@@ -293,9 +291,10 @@ describe('foreign tools', () => {
   });
   test('are not loosened by their own hint, nor by the operator’s default', () => {
     const tool = foreignTool({ hint: 'read', actions: [] });
-    expect(judge(call('get_issue', null, { server: 'github' }), ruleSet([], { fallback: 'auto' }), tool).verdict).toBe(
-      'approve',
-    );
+    expect(
+      judge(call('get_issue', null, { server: 'github' }), ruleSet([], { fallback: { verdict: 'auto' } }), tool)
+        .verdict,
+    ).toBe('approve');
   });
   test('are loosened by a rule that names their server', () => {
     const rules = [operator('get_issue', 'auto', { server: 'github' })];
@@ -449,22 +448,16 @@ describe('another spelling', () => {
 });
 
 describe('the rate limit', () => {
-  const ago = (seconds: number) => new Date(NOW.getTime() - seconds * 1000);
-  const earlier = (n: number, seconds: number) => Array.from({ length: n }, () => ago(seconds));
-
-  test('the 31st call within a minute is refused', () => {
-    expect(judge(call('Clock', 'now'), [], builtinTool(), NO_SPACE_POLICY, earlier(29, 59)).verdict).toBe('auto');
-    expect(judge(call('Clock', 'now'), [], builtinTool(), NO_SPACE_POLICY, earlier(30, 59))).toMatchObject({
-      verdict: 'deny',
-      reason: 'rate-limit-exceeded',
-    });
-  });
-  test('calls a minute old no longer count', () => {
-    expect(judge(call('Clock', 'now'), [], builtinTool(), NO_SPACE_POLICY, earlier(100, 60)).verdict).toBe('auto');
+  test('once it is used up, a call that would run or be held is refused', () => {
+    for (const called of [call('Clock', 'now'), call('Mail', 'send')])
+      expect(judge(called, [], builtinTool(), NO_SPACE_POLICY, true)).toMatchObject({
+        verdict: 'deny',
+        reason: 'rate-limit-exceeded',
+      });
   });
   test('a refusal by rule keeps its reason', () => {
     const rules = [operator('Clock', 'deny')];
-    expect(judge(call('Clock', 'now'), rules, builtinTool(), NO_SPACE_POLICY, earlier(30, 1)).reason).toBe('rule');
+    expect(judge(call('Clock', 'now'), rules, builtinTool(), NO_SPACE_POLICY, true).reason).toBe('rule');
   });
 });
 
@@ -509,9 +502,6 @@ describe('log-only', () => {
 test('a refusal says what to do, in the operator’s words too', () => {
   const decision = judge(call('Clock', 'set'), [operator('Clock', 'deny', { reason: 'Clocks are set by the lab.' })]);
   expect(decision.reminder).toBe(
-    'Policy refuses this call. Do not repeat it, in this or another spelling; ask a person instead. The operator’s reason: Clocks are set by the lab.'.replace(
-      '’',
-      "'",
-    ),
+    'Policy refuses this call. Do not repeat it, in this or another spelling; ask a person instead. The reason given with the rule: Clocks are set by the lab.',
   );
 });

@@ -1,9 +1,10 @@
-import type { PolicyMode, Verdict } from '@holdpoint/contracts';
+import type { ApprovalRequirement, PolicyMode, Verdict } from '@holdpoint/contracts';
 import type { Call, ToolFacts } from './call.js';
 import { isBuiltin, isDeclared, readingsOfCall } from './readings.js';
 import { type Reason, reminderFor } from './reason.js';
 import { type Reading, type Resolution, resolve } from './resolve.js';
 import { type RuleSet, type SpacePolicy, stricter } from './rules.js';
+import { type Hold, holdTogether, MAX_REQUIREMENTS } from './terms.js';
 
 export interface PolicyDecision {
   verdict: Verdict;
@@ -18,6 +19,8 @@ export interface PolicyDecision {
   reminder?: string;
   /** Present when the verdict is `approve`: how long the call may wait for a person. */
   expiresAfterSeconds?: number;
+  /** What a release has to meet, all of it, when the verdict is `approve` and somebody says; absent: one owner or admin. */
+  requirements?: ApprovalRequirement[];
 }
 
 interface Judgement {
@@ -25,34 +28,35 @@ interface Judgement {
   reason: Reason;
   rule: string;
   because?: string | undefined;
+  hold?: Hold;
 }
 
 /**
  * The verdict on one call (charter, section 4). No I/O: equal input, equal decision.
  *
- * `tool` is null when it is unknown or not assigned to the agent. `recent` holds the stream times of this user's earlier
- * proposals for this tool; `now` is the stream time of this one.
+ * `tool` is null when it is unknown or not assigned to the agent. `exhausted`: earlier calls of this user and tool have
+ * used up the rate limit.
  */
 export function decide(
   call: Call,
   tool: ToolFacts | null,
   rules: RuleSet,
   space: SpacePolicy,
-  recent: readonly Date[],
-  now: Date,
+  exhausted = false,
 ): PolicyDecision {
   if (tool === null) return conclude(NOT_FOUND, 'deny', call.content.flags, rules);
   const barred = bar(tool, space);
   if (barred !== null) return conclude(barred, 'deny', call.content.flags, rules);
 
   const { judged, flags } = judge(call, tool, rules, space);
-  const limited = judged.verdict !== 'deny' && exhausted(recent, now, rules) ? RATE_LIMITED : judged;
+  const limited = exhausted && judged.verdict !== 'deny' ? RATE_LIMITED : judged;
   const verdict = rules.mode === 'log-only' ? 'auto' : limited.verdict;
   return conclude(limited, verdict, [...call.content.flags, ...flags], rules);
 }
 
 const NOT_FOUND: Judgement = { verdict: 'deny', reason: 'not-found', rule: 'builtin: unknown tools' };
 const RATE_LIMITED: Judgement = { verdict: 'deny', reason: 'rate-limit-exceeded', rule: 'builtin: rate limit' };
+const TOO_MANY_TERMS: Judgement = { verdict: 'deny', reason: 'requirements-unclear', rule: 'builtin: requirements' };
 
 /** What no rule can allow, in any mode: with an unknown tool, step 1. */
 function bar(tool: ToolFacts, space: SpacePolicy): Judgement | null {
@@ -69,11 +73,12 @@ function judge(
   rules: RuleSet,
   space: SpacePolicy,
 ): { judged: Judgement; flags: string[] } {
-  const declared = isDeclared(call, tool, rules);
+  const declared = isDeclared(call, tool, rules, space);
   const flags = declared ? [] : ['undeclared-action'];
-  const [first, ...others] = readingsOfCall(call, tool, rules).map((reading) =>
-    withOptIn(resolve(reading, rules), reading, tool, space),
+  const readings = readingsOfCall(call, tool, rules, space).map((reading) =>
+    withOptIn(resolve(reading, rules, space.rules), reading, tool, space),
   );
+  const [first, ...others] = readings;
   let judged = first ?? NOT_FOUND;
   for (const other of others) {
     if (!stricter(other.verdict, judged.verdict)) continue;
@@ -83,7 +88,11 @@ function judge(
   if (!declared) judged = atLeastApprove(judged, 'undeclared-action', 'builtin: undeclared actions');
   if (!call.content.readable && (tool.hint !== 'read' || !isBuiltin(call, tool)))
     judged = atLeastApprove(judged, 'content-unreadable', 'builtin: unreadable content');
-  return { judged, flags };
+  if (judged.verdict !== 'approve') return { judged, flags };
+  const holds = readings.flatMap((r) => (r.verdict === 'approve' ? (r.hold ?? []) : []));
+  const hold = holdTogether(holds, rules.expiresAfterSeconds);
+  if (hold.requirements.length > MAX_REQUIREMENTS) return { judged: TOO_MANY_TERMS, flags };
+  return { judged: { ...judged, hold }, flags };
 }
 
 /** Step 3: what is destructive and would run by itself needs the space's opt-in for exactly this action. */
@@ -98,11 +107,6 @@ function withOptIn(found: Resolution, r: Reading, tool: ToolFacts, space: SpaceP
 const atLeastApprove = (j: Judgement, reason: Reason, rule: string): Judgement =>
   stricter('approve', j.verdict) ? { verdict: 'approve', reason, rule } : j;
 
-function exhausted(recent: readonly Date[], now: Date, { rateLimit }: RuleSet): boolean {
-  const since = now.getTime() - rateLimit.seconds * 1000;
-  return recent.filter((at) => at.getTime() > since).length >= rateLimit.calls;
-}
-
 function conclude(j: Judgement, verdict: Verdict, flags: readonly string[], rules: RuleSet): PolicyDecision {
   const reminder = reminderFor(verdict, j.reason, j.because, flags);
   return {
@@ -113,6 +117,14 @@ function conclude(j: Judgement, verdict: Verdict, flags: readonly string[], rule
     ...(rules.mode === 'log-only' ? { wouldBe: j.verdict } : {}),
     flags: [...new Set(flags)],
     ...(reminder === undefined ? {} : { reminder }),
-    ...(verdict === 'approve' ? { expiresAfterSeconds: rules.expiresAfterSeconds } : {}),
+    ...(verdict === 'approve' ? termsOf(j, rules) : {}),
+  };
+}
+
+function termsOf({ hold }: Judgement, rules: RuleSet): Pick<PolicyDecision, 'expiresAfterSeconds' | 'requirements'> {
+  const requirements = [...(hold?.requirements ?? [])];
+  return {
+    expiresAfterSeconds: hold?.expiresAfterSeconds ?? rules.expiresAfterSeconds,
+    ...(requirements.length > 0 ? { requirements } : {}),
   };
 }

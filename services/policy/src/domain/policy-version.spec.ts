@@ -1,3 +1,4 @@
+import { USUAL_REQUIREMENT } from '@holdpoint/contracts';
 import { expect, test } from '@jest/globals';
 import { policyVersion } from './policy-version.js';
 import {
@@ -24,14 +25,20 @@ test('everything that a decision is made from changes the version, and nothing e
   const variants = [
     version(rules),
     version({ ...rules, mode: 'log-only' }),
-    version({ ...rules, fallback: 'approve' }),
+    version({ ...rules, fallback: { verdict: 'approve' } }),
     version({ ...rules, expiresAfterSeconds: 60 }),
     version({ ...rules, rateLimit: { calls: 1, seconds: 60 } }),
+    version({ ...rules, fallback: { verdict: 'approve', loosenable: true } }),
     version({ ...rules, builtin: [] }),
     version({ ...rules, operator: [] }),
     ...(['server', 'agent', 'reason'] as const).map((field) =>
       version({ ...rules, operator: [{ ...(first as Rule), [field]: 'x' }] }),
     ),
+    ...[{ loosenable: true }, { requirement: USUAL_REQUIREMENT }, { expiresAfterSeconds: 60 }].map((terms) =>
+      version({ ...rules, operator: [{ ...(first as Rule), ...terms }] }),
+    ),
+    version(rules, { ...NO_SPACE_POLICY, revision: 1 }),
+    version(rules, { ...NO_SPACE_POLICY, rules: [{ origin: 'space', verdict: 'approve' }] }),
     version(rules, { ...NO_SPACE_POLICY, halted: 'space' }),
     version(rules, { ...NO_SPACE_POLICY, allowDestructive: [{ server: 'builtin', tool: 'FileRW', action: null }] }),
   ];

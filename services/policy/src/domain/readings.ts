@@ -1,6 +1,6 @@
 import type { Call, ToolFacts } from './call.js';
 import type { Reading } from './resolve.js';
-import { BUILTIN_SERVER, type Rule, type RuleSet } from './rules.js';
+import { BUILTIN_SERVER, type Rule, type RuleSet, type SpacePolicy, type SpaceRule } from './rules.js';
 import { isPlain, readingsOf } from './spelling.js';
 
 /** Ours only if both the engine says so and the server is the built-in one. */
@@ -12,10 +12,10 @@ export const isBuiltin = (call: Call, tool: ToolFacts): boolean =>
  * one way only, or that a rule names, is taken as declared; no action is taken as none only on a built-in tool none of
  * whose actions any rule names.
  */
-export function isDeclared(call: Call, tool: ToolFacts, rules: RuleSet): boolean {
+export function isDeclared(call: Call, tool: ToolFacts, rules: RuleSet, space: Pick<SpacePolicy, 'rules'>): boolean {
   const { action } = call;
   if (tool.actions !== null) return action === null ? tool.actions.length === 0 : tool.actions.includes(action);
-  const ruled = ruledActions(call.tool, rules);
+  const ruled = ruledActions(call.tool, everyRule(rules, space));
   if (action === null) return isBuiltin(call, tool) && ruled.length === 0;
   return isPlain(action) || ruled.includes(action);
 }
@@ -25,16 +25,22 @@ export function isDeclared(call: Call, tool: ToolFacts, rules: RuleSet): boolean
  * so that no spelling is ever judged more mildly than the plain one: a look-alike can tighten and never loosen. A call
  * that names nothing declared could be any action of its tool, named by a rule or not.
  */
-export function readingsOfCall(call: Call, tool: ToolFacts, rules: RuleSet): Reading[] {
+export function readingsOfCall(
+  call: Call,
+  tool: ToolFacts,
+  rules: RuleSet,
+  space: Pick<SpacePolicy, 'rules'>,
+): Reading[] {
   const { agent, server, action } = call;
   const builtin = isBuiltin(call, tool);
-  const ruled = ruledActions(call.tool, rules);
+  const all = everyRule(rules, space);
+  const ruled = ruledActions(call.tool, all);
   const named = action === null ? [null] : readingsOf(action, ruled);
-  const actions = isDeclared(call, tool, rules) ? named : [...new Set([action, null, ...ruled])];
-  return readingsOf(server, namesIn(rules, 'server')).flatMap((s) =>
-    readingsOf(call.tool, namesIn(rules, 'tool')).flatMap((t) =>
+  const actions = isDeclared(call, tool, rules, space) ? named : [...new Set([action, null, ...ruled])];
+  return readingsOf(server, namesIn(all, 'server')).flatMap((s) =>
+    readingsOf(call.tool, namesIn(all, 'tool')).flatMap((t) =>
       actions.flatMap((a) =>
-        readingsOf(agent, namesIn(rules, 'agent')).map((who) => ({
+        readingsOf(agent, namesIn(all, 'agent')).map((who) => ({
           server: s,
           tool: t,
           action: a,
@@ -46,14 +52,20 @@ export function readingsOfCall(call: Call, tool: ToolFacts, rules: RuleSet): Rea
   );
 }
 
-const everyRule = (rules: RuleSet): Rule[] => [...rules.operator, ...rules.builtin];
+type AnyRule = Rule | SpaceRule;
 
-const namesIn = (rules: RuleSet, field: 'server' | 'tool' | 'agent'): string[] => [
-  ...new Set(everyRule(rules).flatMap((r) => r[field] ?? [])),
+const everyRule = (rules: RuleSet, space: Pick<SpacePolicy, 'rules'>): AnyRule[] => [
+  ...rules.operator,
+  ...rules.builtin,
+  ...space.rules,
+];
+
+const namesIn = (rules: readonly AnyRule[], field: 'server' | 'tool' | 'agent'): string[] => [
+  ...new Set(rules.flatMap((r) => r[field] ?? [])),
 ];
 
 /** The actions that any rule names for this tool, or for one that it could be taken for. */
-function ruledActions(tool: string, rules: RuleSet): string[] {
+function ruledActions(tool: string, rules: readonly AnyRule[]): string[] {
   const tools = readingsOf(tool, namesIn(rules, 'tool'));
-  return [...new Set(everyRule(rules).flatMap((r) => (tools.includes(r.tool) ? (r.action ?? []) : [])))];
+  return [...new Set(rules.flatMap((r) => (r.tool !== undefined && tools.includes(r.tool) ? (r.action ?? []) : [])))];
 }

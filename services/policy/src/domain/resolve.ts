@@ -1,5 +1,14 @@
 import type { Verdict } from '@holdpoint/contracts';
-import { BUILTIN_SERVER, describeRule, type Rule, type RuleSet, stricter, strictest } from './rules.js';
+import {
+  BUILTIN_SERVER,
+  describeRule,
+  type Rule,
+  type RuleSet,
+  type Saying,
+  type SpaceRule,
+  stricter,
+} from './rules.js';
+import { type Hold, holdOf } from './terms.js';
 
 /** One way to read who calls what. `action` null: none that any rule could name. */
 export interface Reading {
@@ -15,65 +24,131 @@ export interface Resolution {
   verdict: Verdict;
   reason: 'rule' | 'default' | 'foreign-tool';
   rule: string;
-  /** The operator's words, when the rule has any. */
+  /** The words of the rule's author, when it has any. */
   because?: string | undefined;
+  /** On which terms a person releases the call, when the verdict is `approve`. */
+  hold: Hold;
 }
 
+/** Something said of a reading, and how much of it the speaker named. */
+interface Voice {
+  says: Saying;
+  from: 'builtin' | 'operator' | 'space';
+  names: Named;
+  loosenable: boolean;
+  reason: Resolution['reason'];
+  /** The rule as people write it. */
+  rule: () => string;
+}
+
+const FIELDS = ['tool', 'server', 'action', 'agent'] as const;
+type Named = Record<(typeof FIELDS)[number], boolean>;
+
 /**
- * Resolves one reading by exact match: `Tool.action` → `Tool` → default, the operator before the built-in rules.
+ * Resolves one reading by exact match. Operator and product speak first, then the space; the strictest voice decides,
+ * and every voice that holds the call adds its terms.
  *
- * A rule that names more (action, agent, server) wins over one that names less; of two that are not comparable the
- * stricter wins. The operator overrides a built-in rule by naming the action; what the operator says more generally can
- * tighten a built-in rule, never loosen it.
+ * Of the rules of one author the one that names more (tool, server, action, agent) silences the one that names less; of
+ * two that cannot be compared both are heard. The operator silences a built-in rule by naming the action. A space
+ * silences, by a milder rule that names at least as much, what is built in and what the operator marked as loosenable,
+ * and nothing else.
  */
-export function resolve(reading: Reading, rules: RuleSet): Resolution {
-  const operator = mostSpecific(rules.operator.filter((r) => matches(r, reading)));
-  const builtin = rules.builtin.find((r) => matches(r, reading));
-  const top = strictestOf(operator);
-  if (top !== undefined) {
-    const namesAction = operator.some((r) => r.action !== undefined);
-    if (builtin === undefined || namesAction || !stricter(builtin.verdict, top.verdict)) return byRule(top);
-    return byRule(builtin);
-  }
-  const fallback = rules.fallback ?? 'auto';
-  if (!reading.builtin && !stricter(fallback, 'approve'))
-    return { verdict: 'approve', reason: 'foreign-tool', rule: 'builtin: foreign tools' };
-  if (builtin !== undefined && !stricter(fallback, builtin.verdict)) return byRule(builtin);
+export function resolve(reading: Reading, rules: RuleSet, space: readonly SpaceRule[] = []): Resolution {
+  const said = mostSpecific(space.filter((r) => matches(r, reading))).map((r) => voiceOf(r, reading));
+  const standing = withoutSpace(reading, rules).filter((v) => !said.some((s) => loosens(s, v)));
+  // of equally strict ones whoever named something is named as the reason
+  const voices = [...standing, ...said].toSorted(
+    (a, b) => Number(a.reason === 'default') - Number(b.reason === 'default'),
+  );
+  const [first, ...others] = voices;
+  if (first === undefined) throw new Error('a reading of which nobody says anything');
+  const { says, reason, rule } = others.reduce(
+    (top, v) => (stricter(v.says.verdict, top.says.verdict) ? v : top),
+    first,
+  );
+  const of = (from: (v: Voice) => boolean) => voices.filter(from).map((v) => v.says);
   return {
-    verdict: fallback,
-    reason: 'default',
-    rule: rules.fallback === null ? 'builtin: default' : 'operator: default',
+    verdict: says.verdict,
+    reason,
+    rule: rule(),
+    because: says.reason,
+    hold: holdOf(
+      of((v) => v.from !== 'space'),
+      of((v) => v.from === 'space'),
+      rules.expiresAfterSeconds,
+    ),
   };
 }
 
-function matches(rule: Rule, r: Reading): boolean {
-  if (rule.tool !== r.tool) return false;
+/** What would decide if spaces had no say. Where two are equally strict the first one is named as the reason. */
+function withoutSpace(reading: Reading, rules: RuleSet): Voice[] {
+  const operator = mostSpecific(rules.operator.filter((r) => matches(r, reading)));
+  const builtin = rules.builtin
+    .filter((r) => matches(r, reading) && !operator.some((o) => o.action !== undefined))
+    .map((r) => voiceOf(r, reading));
+  if (operator.length > 0) return [...operator.map((r) => voiceOf(r, reading)), ...builtin];
+  return [...(reading.builtin ? [] : [FOREIGN]), ...builtin, defaultOf(rules)];
+}
+
+const NOTHING: Named = { tool: false, server: false, action: false, agent: false };
+
+const FOREIGN: Voice = {
+  says: { verdict: 'approve' },
+  from: 'builtin',
+  names: { ...NOTHING, tool: true, server: true },
+  loosenable: true,
+  reason: 'foreign-tool',
+  rule: () => 'builtin: foreign tools',
+};
+
+function defaultOf({ fallback }: RuleSet): Voice {
+  const by = fallback === null ? 'builtin' : 'operator';
+  return {
+    says: fallback ?? { verdict: 'auto' },
+    from: by,
+    names: NOTHING,
+    loosenable: fallback === null || fallback.loosenable === true,
+    reason: 'default',
+    rule: () => `${by}: default`,
+  };
+}
+
+const voiceOf = (rule: Rule | SpaceRule, reading: Reading): Voice => ({
+  says: rule,
+  from: rule.origin,
+  // the server of a built-in tool is known without being named: a rule without one speaks of that very tool
+  names: { ...namedBy(rule), server: reading.builtin || rule.server !== undefined },
+  loosenable: rule.origin === 'builtin' || (rule.origin === 'operator' && rule.loosenable === true),
+  reason: rule.origin === 'space' && rule.tool === undefined ? 'default' : 'rule',
+  rule: () => describeRule(rule),
+});
+
+/** A milder rule of a space against somebody else's. An equally strict one silences nothing: then the terms of both hold. */
+const loosens = (space: Voice, other: Voice): boolean =>
+  other.loosenable &&
+  stricter(other.says.verdict, space.says.verdict) &&
+  FIELDS.every((f) => !other.names[f] || space.names[f]);
+
+function matches(rule: Rule | SpaceRule, r: Reading): boolean {
+  if (rule.tool !== undefined && rule.tool !== r.tool) return false;
   if (rule.action !== undefined && rule.action !== r.action) return false;
   if (rule.agent !== undefined && rule.agent !== r.agent) return false;
   if (rule.server === undefined) return r.builtin || rule.verdict !== 'auto';
   return rule.server === r.server && (rule.server !== BUILTIN_SERVER || r.builtin);
 }
 
-const named = (r: Rule) => [r.server, r.action, r.agent].map((field) => field !== undefined);
+const namedBy = (r: Rule | SpaceRule): Named => ({
+  tool: r.tool !== undefined,
+  server: r.server !== undefined,
+  action: r.action !== undefined,
+  agent: r.agent !== undefined,
+});
 
 /** Both match the same call, so one is narrower exactly when it names all that the other names, and more. */
-function narrower(a: Rule, b: Rule): boolean {
-  const [namesA, namesB] = [named(a), named(b)];
-  return namesB.every((n, i) => !n || namesA[i]) && namesA.some((n, i) => n && !namesB[i]);
+function narrower(a: Rule | SpaceRule, b: Rule | SpaceRule): boolean {
+  const [namesA, namesB] = [namedBy(a), namedBy(b)];
+  return FIELDS.every((f) => !namesB[f] || namesA[f]) && FIELDS.some((f) => namesA[f] && !namesB[f]);
 }
 
-const mostSpecific = (rules: readonly Rule[]): Rule[] =>
+const mostSpecific = <R extends Rule | SpaceRule>(rules: readonly R[]): R[] =>
   rules.filter((r) => !rules.some((other) => narrower(other, r)));
-
-const strictestOf = (rules: readonly Rule[]): Rule | undefined =>
-  rules.reduce<Rule | undefined>(
-    (top, r) => (top !== undefined && strictest(top.verdict, r.verdict) === top.verdict ? top : r),
-    undefined,
-  );
-
-const byRule = (rule: Rule): Resolution => ({
-  verdict: rule.verdict,
-  reason: 'rule',
-  rule: describeRule(rule),
-  because: rule.reason,
-});

@@ -1,9 +1,19 @@
-import type { Hint, Verdict } from '@holdpoint/contracts';
+import { type Hint, USUAL_REQUIREMENT, type Verdict } from '@holdpoint/contracts';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Call, ToolFacts } from './call.js';
 import { decide } from './decide.js';
-import { BUILT_IN_RULES, EXPIRES_AFTER_SECONDS, RATE_LIMIT, type Rule, stricter } from './rules.js';
+import {
+  BUILT_IN_RULES,
+  EXPIRES_AFTER_SECONDS,
+  NO_SPACE_POLICY,
+  RATE_LIMIT,
+  type Rule,
+  type RuleSet,
+  type SpacePolicy,
+  type SpaceRule,
+  stricter,
+} from './rules.js';
 import { readingsOf, skeleton } from './spelling.js';
 
 test('look-alike plain names share a skeleton, others do not', () => {
@@ -25,15 +35,29 @@ const ACTIONS = ['send', 'read_inbox', 'delete', 'purge_folder', 'insert', 'uplo
 const LOOK_ALIKES: Record<string, string> = { a: 'а', e: 'е', o: 'о', p: 'р', c: 'с', s: 'ѕ', i: 'і', d: 'ԁ', l: 'ⅼ' };
 
 const verdicts = fc.constantFrom<Verdict>('auto', 'approve', 'deny');
+const requirement = fc.constantFrom(
+  undefined,
+  ...[1, 2, 3].map((votes) => ({ ...USUAL_REQUIREMENT, votes, requesterExcluded: votes === 2 })),
+);
+const anyRule = fc.record({
+  tool: fc.constantFrom(...TOOLS),
+  action: fc.option(fc.constantFrom(...ACTIONS), { nil: undefined }),
+  server: fc.constantFrom(undefined, 'builtin', 'remote'),
+  agent: fc.constantFrom(undefined, undefined, 'a1', 'a2'),
+  verdict: verdicts,
+  requirement,
+  expiresAfterSeconds: fc.constantFrom(undefined, 60, 3_600),
+});
 const rule: fc.Arbitrary<Rule> = fc
-  .record({
-    tool: fc.constantFrom(...TOOLS),
-    action: fc.option(fc.constantFrom(...ACTIONS), { nil: undefined }),
-    server: fc.constantFrom(undefined, 'builtin', 'remote'),
-    agent: fc.constantFrom(undefined, undefined, 'a1', 'a2'),
-    verdict: verdicts,
-  })
-  .map((r) => ({ origin: 'operator' as const, ...r }));
+  .record({ said: anyRule, loosenable: fc.boolean() })
+  .map(({ said, loosenable }) => ({ origin: 'operator' as const, ...said, loosenable }));
+const spaceRule: fc.Arbitrary<SpaceRule> = fc
+  .record({ said: anyRule, general: fc.nat(4) })
+  .map(({ said, general }) => ({
+    origin: 'space' as const,
+    ...said,
+    ...(general === 0 ? { tool: undefined, action: undefined, server: undefined } : {}),
+  }));
 
 /** Ways to write a name that a reader, or a careless parser, would take for the same. */
 const mutations: ((name: string, at: number) => string | null)[] = [
@@ -57,9 +81,10 @@ const mutations: ((name: string, at: number) => string | null)[] = [
   () => null,
 ];
 
-test('pipefy/ai-toolkit#630, qwen-code#10199: no spelling of a declared action or tool gets a weaker verdict than the plain one', () => {
+test('pipefy/ai-toolkit#630, qwen-code#10199: no spelling of a declared action or tool gets a weaker verdict, or weaker terms of a release, than the plain one', () => {
   const cases = fc.record({
     rules: fc.array(rule, { maxLength: 8 }),
+    spaceRules: fc.array(spaceRule, { maxLength: 5 }),
     fallback: fc.option(verdicts, { nil: null }),
     tool: fc.constantFrom(...TOOLS),
     action: fc.constantFrom(...ACTIONS),
@@ -74,11 +99,11 @@ test('pipefy/ai-toolkit#630, qwen-code#10199: no spelling of a declared action o
   });
   fc.assert(
     fc.property(cases, (c) => {
-      const rules = {
+      const rules: RuleSet = {
         builtin: BUILT_IN_RULES,
         operator: c.rules,
-        fallback: c.fallback,
-        mode: 'enforce' as const,
+        fallback: c.fallback === null ? null : { verdict: c.fallback },
+        mode: 'enforce',
         expiresAfterSeconds: EXPIRES_AFTER_SECONDS,
         rateLimit: RATE_LIMIT,
       };
@@ -91,12 +116,20 @@ test('pipefy/ai-toolkit#630, qwen-code#10199: no spelling of a declared action o
         content: { readable: true, flags: [] },
       };
       const facts: ToolFacts = { origin: c.origin, scope: 'user', hint: c.hint, actions: c.known ? ACTIONS : null };
-      const space = { halted: null, allowDestructive: c.optedIn ? [{ server, tool: c.tool, action: c.action }] : [] };
-      const verdictOn = (call: Call) => decide(call, facts, rules, space, [], new Date(0)).verdict;
+      const space: SpacePolicy = {
+        ...NO_SPACE_POLICY,
+        rules: c.spaceRules,
+        allowDestructive: c.optedIn ? [{ server, tool: c.tool, action: c.action }] : [],
+      };
+      const decisionOn = (call: Call) => decide(call, facts, rules, space);
 
       const mutant = c.mutate(plain[c.target] as string, c.at % c[c.target].length);
       if (mutant === null && c.target === 'tool') return;
-      expect(stricter(verdictOn(plain), verdictOn({ ...plain, [c.target]: mutant }))).toBe(false);
+      const [asked, answered] = [decisionOn(plain), decisionOn({ ...plain, [c.target]: mutant })];
+      expect(stricter(asked.verdict, answered.verdict)).toBe(false);
+      if (asked.verdict !== 'approve' || answered.verdict !== 'approve') return;
+      expect(answered.requirements ?? []).toEqual(expect.arrayContaining(asked.requirements ?? []));
+      expect(answered.expiresAfterSeconds).toBeLessThanOrEqual(asked.expiresAfterSeconds as number);
     }),
     { numRuns: 10_000, seed: 20_260_501 },
   );

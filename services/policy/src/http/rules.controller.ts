@@ -1,4 +1,4 @@
-import { type Identity, name, policyMode, verdict } from '@holdpoint/contracts';
+import { approvalRequirement, type Identity, name, policyMode, verdict } from '@holdpoint/contracts';
 import { Refusal, Who } from '@holdpoint/runtime';
 import { Controller, Get } from '@nestjs/common';
 import { z } from 'zod';
@@ -14,6 +14,11 @@ export const ruleView = z.object({
   agent: name.nullable(),
   verdict,
   reason: z.string().nullable(),
+  /** What a release of what the rule holds has to meet; null: the rule does not say. */
+  requirement: approvalRequirement.nullable(),
+  expiresAfterSeconds: z.int().nullable(),
+  /** A space may overrule it by a milder rule. */
+  loosenable: z.boolean(),
 });
 export type RuleView = z.infer<typeof ruleView>;
 
@@ -23,6 +28,7 @@ export const rulesView = z.object({
   /** The operator's verdict on what no rule names; null: `auto` for built-in tools. Foreign tools are held at least. */
   default: verdict.nullable(),
   expiresAfterSeconds: z.int(),
+  rateLimit: z.object({ calls: z.int(), seconds: z.int() }),
   rules: z.array(ruleView),
 });
 export type RulesView = z.infer<typeof rulesView>;
@@ -40,12 +46,13 @@ export class RulesController {
         'policy.members-only',
         'The rules are for members of a space; ask an owner of one to take you in.',
       );
-    const { operator, builtin, mode, fallback, expiresAfterSeconds } = this.policy.rules;
+    const { operator, builtin, mode, fallback, expiresAfterSeconds, rateLimit } = this.policy.rules;
     return {
       policyVersion: this.policy.version,
       mode,
-      default: fallback,
+      default: fallback?.verdict ?? null,
       expiresAfterSeconds,
+      rateLimit,
       rules: [...operator, ...builtin].map(view),
     };
   }
@@ -59,4 +66,7 @@ const view = (r: Rule): RuleView => ({
   agent: r.agent ?? null,
   verdict: r.verdict,
   reason: r.reason ?? null,
+  requirement: r.requirement ?? null,
+  expiresAfterSeconds: r.expiresAfterSeconds ?? null,
+  loosenable: r.origin === 'builtin' || r.loosenable === true,
 });

@@ -13,6 +13,11 @@ export function asUser<T>(
   });
 }
 
+/** The person of the transaction is an operator: the row policies then let them halt everything. */
+export async function asOperator(tx: Transaction<PolicyDatabase>): Promise<void> {
+  await sql`SELECT set_config('app.operator', 'on', true)`.execute(tx);
+}
+
 /** Until the transaction ends nobody else changes the space: what was read stays true, and events are added in order. */
 export async function lockSpace(tx: Transaction<PolicyDatabase>, spaceId: string): Promise<void> {
   await sql`SELECT pg_advisory_xact_lock(hashtextextended('holdpoint.space.' || ${spaceId}, 0))`.execute(tx);

@@ -5,28 +5,32 @@ import type { PolicyDatabase } from './schema.js';
 
 /** What decisions and other services are answered from: every space, read-only, by a login of its own. */
 export class DecisionsDatabase implements Memberships, OnApplicationShutdown {
-  readonly #db: Kysely<PolicyDatabase>;
+  /** Autocommit only: each query sees the rows as they are at its beginning. */
+  readonly db: Kysely<PolicyDatabase>;
   readonly #unregister: () => void;
 
   constructor(url: string, max: number) {
-    this.#db = openDatabase(url, { max, applicationName: 'policy reader' });
+    this.db = openDatabase(url, { max, applicationName: 'policy reader' });
     this.#unregister = registerHealth('decisions-database', async () => {
-      await sql`select 1`.execute(this.#db);
+      await sql`select 1`.execute(this.db);
     });
   }
 
-  /** As the rows are at this moment. */
-  async standingOf(userId: string): Promise<Standing> {
-    const rows = await this.#db
+  /** Roles and groups as the rows are at this moment. */
+  async standingOf(userId: string): Promise<Required<Standing>> {
+    const rows = await this.db
       .selectFrom('space_members')
-      .select(['space_id', 'role'])
+      .select(['space_id', 'role', 'groups'])
       .where('user_id', '=', userId)
       .execute();
-    return { spaces: Object.fromEntries(rows.map((row) => [row.space_id, row.role])) };
+    return {
+      spaces: Object.fromEntries(rows.map((row) => [row.space_id, row.role])),
+      groups: Object.fromEntries(rows.map((row) => [row.space_id, row.groups])),
+    };
   }
 
   async onApplicationShutdown(): Promise<void> {
     this.#unregister();
-    await this.#db.destroy();
+    await this.db.destroy();
   }
 }

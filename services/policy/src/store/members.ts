@@ -66,6 +66,7 @@ export const memberViewOf = (row: MemberRow): MemberView => ({
   userId: row.user_id,
   displayName: row.display_name,
   role: row.role,
+  groups: row.groups,
   changedBy: row.changed_by,
   changedAt: row.changed_at.toISOString(),
 });

@@ -16,6 +16,8 @@ export interface Closing {
   cause: 'person' | 'policy-denied';
   decidedUnder: string;
   reason: Sealed | null;
+  /** By the database's clock: the answer of policy that this rests on holds no longer. */
+  validUntil?: string | undefined;
   /** Those that released it; absent where one owner's or admin's word is enough. */
   votes?: readonly CastVote[];
 }
@@ -91,7 +93,7 @@ export class FrozenCalls {
   }
 
   /**
-   * Closes a call that is pending and not overdue. The row must be locked in this transaction: an UPDATE that itself
+   * Closes a call that is pending and not overdue, while the answer holds that the closing rests on. The row must be locked in this transaction: an UPDATE that itself
    * waits for the lock has judged the deadline before it waited, and does not judge again if the holder changed nothing.
    */
   close(tx: Tx, callId: string, closing: Closing): Promise<FrozenCall | undefined> {
@@ -114,6 +116,9 @@ export class FrozenCalls {
       .where('call_id', '=', callId)
       .where('status', '=', 'pending')
       .whereRef('clock.at', '<', 'expires_at')
+      .$if(closing.validUntil !== undefined, (q) =>
+        q.where('clock.at', '<', sql<Date>`${closing.validUntil}::timestamptz`),
+      )
       .returningAll('frozen_calls')
       .executeTakeFirst();
   }
