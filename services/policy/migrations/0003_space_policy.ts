@@ -62,7 +62,7 @@ async function revisions(db: Kysely<unknown>): Promise<void> {
   await sql`
     CREATE FUNCTION policy.is_operator() RETURNS boolean
       LANGUAGE sql STABLE SET search_path = pg_catalog
-      AS $$ SELECT policy.current_user_id() IS NOT NULL AND current_setting('app.operator', true) = 'on' $$;
+      AS $$ SELECT policy.current_user_id() IS NOT NULL AND coalesce(current_setting('app.operator', true), '') = 'on' $$;
     CREATE FUNCTION policy.may_decide(space text) RETURNS boolean
       LANGUAGE sql STABLE SET search_path = pg_catalog
       AS $$ SELECT coalesce(policy.role_in(space) IN ('owner', 'admin'), false) $$;

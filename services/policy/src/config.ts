@@ -46,7 +46,9 @@ export const policyConfig = baseConfig.extend({
 export type PolicyConfig = z.infer<typeof policyConfig>;
 
 /** The rules of this process, read once. @throws OperatorFileError */
-export function loadRules(config: Pick<PolicyConfig, 'HOLDPOINT_CONFIG' | 'POLICY_MODE' | 'POLICY_RATE_LIMIT'>): RuleSet {
+export function loadRules(
+  config: Pick<PolicyConfig, 'HOLDPOINT_CONFIG' | 'POLICY_MODE' | 'POLICY_RATE_LIMIT'>,
+): RuleSet {
   const said = config.HOLDPOINT_CONFIG === undefined ? { rules: [] } : readOperatorFile(config.HOLDPOINT_CONFIG);
   return {
     builtin: BUILT_IN_RULES,

@@ -20,6 +20,8 @@ export class RateCallsSweep implements OnApplicationBootstrap, OnApplicationShut
   }
 
   async #sweep(): Promise<void> {
-    await this.calls.forget().catch((err: Error) => this.#log.warn(`old counted calls are kept for now: ${err.message}`));
+    await this.calls
+      .forget()
+      .catch((err: Error) => this.#log.warn(`old counted calls are kept for now: ${err.message}`));
   }
 }

@@ -24,7 +24,12 @@ const registered = (more: Partial<RegisteredTool> = {}): RegisteredTool => ({
 const of = (...tools: RegisteredTool[]) => ({ announced: true, tools });
 
 test('a space without a registry takes the call’s own word', () => {
-  expect(factsOf(stated, { announced: false, tools: [] })).toEqual({ origin: 'builtin', hint: 'read', scope: 'user', actions: null });
+  expect(factsOf(stated, { announced: false, tools: [] })).toEqual({
+    origin: 'builtin',
+    hint: 'read',
+    scope: 'user',
+    actions: null,
+  });
 });
 
 describe('by the registry there is no such tool', () => {
