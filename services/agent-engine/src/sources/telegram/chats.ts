@@ -1,5 +1,11 @@
-import { type IdentityFile, Refusal, requireRole } from '@holdpoint/runtime';
+import type { Identity } from '@holdpoint/contracts';
+import { Refusal, requireRole } from '@holdpoint/runtime';
 import type { AgentDeclaration } from '../../config.js';
+
+/** Who a person is and what they may do now. @throws Refusal `unavailable` when that cannot be known */
+export interface People {
+  person(id: string): Promise<Identity | null>;
+}
 
 /** Which agent a chat talks with, and on whose behalf. */
 export interface Chat {
@@ -13,7 +19,7 @@ export class Chats {
 
   constructor(
     agents: Iterable<AgentDeclaration>,
-    private readonly identities: Pick<IdentityFile, 'person'>,
+    private readonly people: People,
   ) {
     this.#chats = new Map(
       [...agents].flatMap((agent) =>
@@ -32,7 +38,7 @@ export class Chats {
 
   /** As for a start over HTTP, by the same rule. @throws Refusal `unavailable` when nobody can tell now */
   async mayStart({ agent, person }: Chat): Promise<boolean> {
-    const who = await this.identities.person(person);
+    const who = await this.people.person(person);
     if (who === null) return false;
     try {
       requireRole(who, agent.space);

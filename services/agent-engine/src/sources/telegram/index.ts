@@ -1,4 +1,4 @@
-import { DATABASE, IdentityFile, Keyring } from '@holdpoint/runtime';
+import { DATABASE, IdentityFile, Keyring, policyMemberships } from '@holdpoint/runtime';
 import type { FactoryProvider } from '@nestjs/common';
 import type { Kysely } from 'kysely';
 import type { AgentDeclaration, EngineConfig } from '../../config.js';
@@ -9,7 +9,7 @@ import { TelegramStore } from '../../store/telegram.js';
 import { BotApi } from '../../telegram/bot-api.js';
 import { botOf } from '../../telegram/settings.js';
 import { Answers } from './answers.js';
-import { Chats } from './chats.js';
+import { Chats, type People } from './chats.js';
 import { Intake } from './intake.js';
 import { TelegramSource } from './telegram-source.js';
 
@@ -21,7 +21,7 @@ export function telegramProviders(
   config: EngineConfig,
   agents: ReadonlyMap<string, AgentDeclaration>,
 ): FactoryProvider[] {
-  const chats = new Chats(agents.values(), new IdentityFile(config.HOLDPOINT_IDENTITY_FILE));
+  const chats = new Chats(agents.values(), peopleOf(config));
   if (chats.none) return [];
   const { TELEGRAM_BOT_TOKEN: botToken, TELEGRAM_API_URL: url, TELEGRAM_TIMEOUT_MS: timeoutMs } = config;
   if (botToken === undefined) {
@@ -43,4 +43,13 @@ export function telegramProviders(
       },
     },
   ];
+}
+
+/** From where everybody's roles come: policy where people sign in at an issuer, and else the identity file. */
+function peopleOf(config: EngineConfig): People {
+  if (config.OIDC_ISSUER === undefined) return new IdentityFile(config.HOLDPOINT_IDENTITY_FILE);
+  const memberships = policyMemberships(config.POLICY_URL, config.HOLDPOINT_SERVICE_TOKEN);
+  return {
+    person: async (id) => ({ kind: 'person', id, name: id, ...(await memberships.standingOf(id)) }),
+  };
 }

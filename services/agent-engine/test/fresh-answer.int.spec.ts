@@ -1,0 +1,167 @@
+import { type CastVote, type PolicyCheckReply, USUAL_REQUIREMENT } from '@holdpoint/contracts';
+import type { Stored } from '@holdpoint/eventing';
+import { eventually } from '@holdpoint/testing';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sql } from 'kysely';
+import { z } from 'zod';
+import { defineAction, done, type Tool } from '../src/tools/tool.js';
+import { startEngine, type TestEngine } from './engine.js';
+import { approvalOf, verdictOn } from './events.js';
+import { play, scriptOf, turn } from './script.js';
+
+// What policy answers at a claim holds for a moment only, and by then the release has to be good enough still.
+
+type Proposal = Stored<'tool.proposed'>;
+
+const VALID_MS = 400;
+const UNHELD = 20;
+const HELD = 90;
+
+let engine: TestEngine;
+let answer: () => Partial<PolicyCheckReply>;
+let asked = 0;
+const received: string[] = [];
+const ledger: Tool = {
+  name: 'Ledger',
+  description: 'Keeps what it is given.',
+  actions: [
+    defineAction({
+      name: 'post',
+      description: 'Posts an entry.',
+      hint: 'write',
+      scope: 'user',
+      executionClass: 'at-most-once',
+      schema: z.strictObject({ action: z.literal('post'), entry: z.string() }),
+      timeoutMs: 1_000,
+      run: async ({ entry }) => {
+        received.push(entry);
+        return done(`posted ${entry}`);
+      },
+    }),
+  ],
+};
+const post = (entry: string) => ({ tool: 'Ledger', arguments: `{"action":"post","entry":"${entry}"}` });
+const validFor = (ms: number) => new Date(Date.now() + ms).toISOString();
+const allowed = () => ({ verdict: 'auto' as const, validUntil: validFor(VALID_MS) });
+
+beforeAll(async () => {
+  engine = await startEngine({
+    policy: () => {
+      asked += 1;
+      return answer();
+    },
+    extraTools: [ledger],
+    tools: ['Ledger'],
+    script: scriptOf({
+      one: play('Ledger', post('unheld').arguments),
+      many: turn(Array.from({ length: HELD }, () => post('held'))),
+    }),
+    env: { STAGED_TIMEOUT_MS: '1', VERDICT_TIMEOUT_MS: '60000', RUN_LOST_AFTER_MS: '60000' },
+  });
+});
+afterAll(() => engine.stop());
+
+const begin = async (prompt: string, at: Partial<PolicyCheckReply> | (() => Partial<PolicyCheckReply>)) => {
+  answer = typeof at === 'function' ? at : () => at;
+  asked = 0;
+  received.length = 0;
+  const [callId = ''] = await engine.calls(await engine.run(prompt));
+  return engine.stored('tool.proposed', callId);
+};
+const outcome = async (p: Proposal) => (await engine.stored('tool.executed', p.event.subject)).event.data;
+
+describe('an answer that has run out when the claim is made', () => {
+  it('is asked for again, and the call runs once', async () => {
+    const p = await begin('one', () => ({ verdict: 'auto', validUntil: validFor(asked === 1 ? -1 : 5_000) }));
+    await engine.as.policy.publish(verdictOn(p, 'auto'));
+    expect(await outcome(p)).toMatchObject({ status: 'Ok', attempt: 1 });
+    expect([asked, received]).toEqual([2, ['unheld']]);
+  });
+
+  it('every time: the call does not run, and the model is told so', async () => {
+    const p = await begin('one', () => ({ verdict: 'auto', validUntil: validFor(-1) }));
+    await engine.as.policy.publish(verdictOn(p, 'auto'));
+    expect(await outcome(p)).toMatchObject({ status: 'Denied', reason: 'policy.unreachable' });
+    expect([asked, received]).toEqual([4, []]);
+  });
+});
+
+describe('approved → at the claim the votes are held against what is asked for by then', () => {
+  const two = { ...USUAL_REQUIREMENT, votes: 2 };
+  const bo: CastVote = { by: 'bo', role: 'admin', groups: [] };
+  const ada: CastVote = { by: 'ada', role: 'owner', groups: ['risk'] };
+  it.each<[string, Partial<PolicyCheckReply>, { votes?: CastVote[] }, object]>([
+    [
+      'two are asked for, one voted',
+      { verdict: 'approve', requirements: [two] },
+      {},
+      { status: 'Denied', reason: 'approval.insufficient' },
+    ],
+    [
+      'two are asked for, two voted',
+      { verdict: 'approve', requirements: [two] },
+      { votes: [ada, bo] },
+      { status: 'Ok' },
+    ],
+    [
+      'a group is asked for besides, nobody of it voted',
+      { verdict: 'approve', requirements: [two, { ...USUAL_REQUIREMENT, roles: [], groups: ['legal'] }] },
+      { votes: [ada, bo] },
+      { status: 'Denied', reason: 'approval.insufficient' },
+    ],
+    ['the usual is asked for, one voted', { verdict: 'approve' }, {}, { status: 'Ok' }],
+    ['nothing is asked for any more', { verdict: 'auto' }, {}, { status: 'Ok' }],
+    ['it is denied', { verdict: 'deny' }, { votes: [ada, bo] }, { status: 'Denied', reason: 'policy.denied' }],
+  ])('%s', async (_, at, release, expected) => {
+    const p = await begin('one', at);
+    await engine.as.policy.publish(verdictOn(p, 'approve'));
+    await engine.as.staging.publish(approvalOf(p, release));
+    expect(await outcome(p)).toMatchObject({ held: true, ...expected });
+    expect(received).toEqual('reason' in expected ? [] : ['unheld']);
+  });
+});
+
+it('a halt: once it is answered no call is claimed that policy had let through before; what is held waits for its end', async () => {
+  answer = allowed;
+  received.length = 0;
+  const many = await engine.run('many');
+  const held: Proposal[] = [];
+  for (const callId of await engine.calls(many, HELD)) {
+    const p = await engine.stored('tool.proposed', callId);
+    await engine.as.policy.publish(verdictOn(p, 'approve'));
+    held.push(p);
+  }
+  await engine.ended(many);
+  const unheld = await Promise.all(
+    Array.from({ length: UNHELD }, async () => {
+      const [callId = ''] = await engine.calls(await engine.run('one'));
+      return engine.stored('tool.proposed', callId);
+    }),
+  );
+
+  asked = 0;
+  let haltedAt = 0;
+  // the claims wait for the table, with an answer in hand that lets them through
+  await engine.db.transaction().execute(async (tx) => {
+    await sql`LOCK TABLE executions IN EXCLUSIVE MODE`.execute(tx);
+    await Promise.all([
+      ...held.map((p) => engine.as.staging.publish(approvalOf(p))),
+      ...unheld.map((p) => engine.as.policy.publish(verdictOn(p, 'auto'))),
+    ]);
+    await eventually(() => asked >= 10, { what: 'calls that policy lets through' });
+    haltedAt = Date.now();
+    answer = () => ({ verdict: 'deny', halted: true, reason: 'halted', validUntil: validFor(VALID_MS) });
+    await eventually(() => Date.now() > haltedAt + VALID_MS, { what: 'the halt to be answered' });
+  });
+
+  const denied = await Promise.all(unheld.map(outcome));
+  console.info(`${UNHELD} unheld and ${HELD} held calls stopped ${Date.now() - haltedAt} ms after the halt`);
+  expect(new Set(denied.map((d) => `${d.status} ${d.reason}`))).toEqual(new Set(['Denied halted']));
+  expect(received).toEqual([]);
+  const claimed = await engine.db.selectFrom('executions').select('call_id').where('state', '=', 'executing').execute();
+  expect(claimed).toEqual([]);
+
+  answer = allowed;
+  for (const p of held) expect((await outcome(p)).status).toBe('Ok');
+  expect(received).toHaveLength(HELD);
+}, 60_000);
