@@ -59,13 +59,10 @@ function naming(written: string): Omit<SpaceRule, 'origin' | 'verdict'> {
   };
 }
 const space = (written: string, says: Saying): SpaceRule => ({ origin: 'space', ...naming(written), ...says });
-const operator = (written: string, verdict: Verdict, more: Partial<Rule> = {}): Rule => ({
-  origin: 'operator',
-  tool: '',
-  ...naming(written),
-  verdict,
-  ...more,
-});
+const operator = (written: string, verdict: Verdict, more: Partial<Rule> = {}): Rule => {
+  const { tool = '', ...named } = naming(written);
+  return { origin: 'operator', tool, ...named, verdict, ...more };
+};
 const loosenable = { loosenable: true };
 
 /** Rows: the space's one rule, then what becomes of the call when it says auto, approve, deny. */
