@@ -21,6 +21,15 @@ export class Client {
     return this.#ask(service, 'POST', path, schema, body);
   }
 
+  put<T extends z.ZodType>(service: Service, path: string, body: object, schema: T): Promise<z.infer<T>> {
+    return this.#ask(service, 'PUT', path, schema, body);
+  }
+
+  /** Of what answers nothing when it is done. */
+  async delete(service: Service, path: string): Promise<void> {
+    await this.#ask(service, 'DELETE', path, z.undefined());
+  }
+
   /** Every item of a list, page after page. */
   async all<T extends z.ZodType>(service: Service, path: string, query: Query, item: T): Promise<z.infer<T>[]> {
     const items: z.infer<T>[] = [];

@@ -15,6 +15,7 @@ import { commandTask, createTask, tasks } from './commands/tasks.js';
 import { withdraw } from './commands/withdraw.js';
 import { typedWrongly } from './output.js';
 import { loadSettings } from './settings.js';
+import { spaceCommands } from './space-commands.js';
 
 interface Everywhere {
   json?: boolean;
@@ -167,6 +168,8 @@ export function program(exit: (code: number) => void): Command {
     .action(async (o: { settled?: boolean }, c: Command) =>
       exit(await check(loadSettings(asked(c).as), { ...o, ...asked(c) })),
     );
+
+  spaceCommands(root, { client, asked, exit });
 
   const letters = root.command('dead-letters').description('what the services could not handle');
   letters

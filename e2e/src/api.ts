@@ -15,7 +15,7 @@ export class Api {
     return schema.parse(body);
   }
 
-  async ask(method: 'GET' | 'POST', path: string, body?: unknown): Promise<{ status: number; body: unknown }> {
+  async ask(method: 'GET' | 'POST' | 'PUT', path: string, body?: unknown): Promise<{ status: number; body: unknown }> {
     const response = await fetch(new URL(path, this.endpoint.url), {
       method,
       headers: { authorization: `Bearer ${this.endpoint.token}`, 'content-type': 'application/json' },

@@ -27,8 +27,8 @@ export interface Stage {
   ask?: (call: ApprovalView) => Promise<Decision>;
 }
 
-const say = (text: string) => console.log(`\n▸ ${text}`);
-const show = (text: string) => console.log(text.replace(/^/gm, '    '));
+export const say = (text: string) => console.log(`\n▸ ${text}`);
+export const show = (text: string) => console.log(text.replace(/^/gm, '    '));
 
 /**
  * The story of the README, checked at every turn: an agent reads the inbox, proposes a mail, its run ends; a person decides.
@@ -107,7 +107,8 @@ function count(c: Record<string, number>) {
   };
 }
 
-async function run(stage: Stage, prompt: string, conversationId?: string): Promise<RunView> {
+/** Has the assistant do something, as Ada, and waits for its answer. */
+export async function run(stage: Pick<Stage, 'home'>, prompt: string, conversationId?: string): Promise<RunView> {
   const where = conversationId === undefined ? [] : ['--conversation', conversationId];
   const said = await holdpointJson<RunView | { run: RunView }>(stage.home, 'ada', 'run', 'assistant', prompt, ...where);
   return 'run' in said ? said.run : said;

@@ -1,6 +1,6 @@
-import { createInterface } from 'node:readline/promises';
 import { type ApprovalSummary, approvalSummary, missingInWords, sha256Hex } from '@holdpoint/contracts';
 import type { Client } from '../client.js';
+import { ask as answerTo, canAsk } from '../confirm.js';
 import { failed, misused } from '../failure.js';
 import { advise, document, say, TYPED } from '../output.js';
 import { described, fetchApproval } from './show.js';
@@ -22,7 +22,7 @@ export async function decide(
   ref: string,
   o: DecideOptions,
 ): Promise<number> {
-  const ask = !o.yes && !o.json && process.stdin.isTTY === true && process.stdout.isTTY === true;
+  const ask = !o.yes && !o.json && canAsk();
   if (o.digest !== undefined && !sha256Hex.safeParse(o.digest).success)
     throw misused('A digest is 64 hexadecimal digits in small letters; `holdpoint show` prints it.');
   if (!ask && !o.yes && o.digest === undefined)
@@ -56,13 +56,4 @@ const stillNeeded = ({ requirements, missing }: ApprovalSummary): string => {
   return needed === '' ? 'nothing is missing any more: approve once more to release it.' : `${needed}.`;
 };
 
-async function agreed(question: string): Promise<boolean> {
-  const terminal = createInterface({ input: process.stdin, output: process.stdout });
-  try {
-    return /^y(es)?$/i.test((await terminal.question(question)).trim());
-  } catch {
-    return false;
-  } finally {
-    terminal.close();
-  }
-}
+const agreed = async (question: string): Promise<boolean> => /^y(es)?$/i.test(await answerTo(question));

@@ -1,3 +1,4 @@
+export * from './advice.js';
 export * from './call.js';
 export { type CheckOptions, checkStream, StreamCheck } from './chain/check.js';
 export { explain } from './chain/explain.js';

@@ -16,7 +16,7 @@ export const topology: Record<ServiceName, ServiceTopology> = {
   'agent-engine': {
     publishes: ['run.>', 'tool.>'],
     consumes: ['approval.decided.>', 'task.ready.>', 'task.cancelled.>'],
-    hints: ['policy.decided.>', 'call.staged.>'],
+    hints: ['policy.decided.>', 'call.staged.>', 'policy.changed.>'],
     readsLeader: true,
   },
   policy: { publishes: ['policy.>'], consumes: ['tool.proposed.>', 'tool.announced.>'], hints: [], readsLeader: false },

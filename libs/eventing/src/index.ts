@@ -7,6 +7,7 @@ export { EventingModule, type EventingOptions } from './eventing.module.js';
 export { FactWaiter } from './fact-waiter.js';
 export { JetStreamServer, type JetStreamServerOptions } from './jetstream-server.js';
 export { JETSTREAM, OnEvent } from './on-event.js';
+export { onHint } from './on-hint.js';
 export { Outbox } from './outbox.js';
 export { OutboxRelay, type OutboxRelayOptions } from './outbox-relay.js';
 export { AlreadyDecided, EventPublisher, Unpublishable } from './publisher.js';

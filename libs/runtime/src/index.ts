@@ -5,7 +5,7 @@ export { requirePerson, requireRole } from './auth/require-role.js';
 export { Public, ServicesOnly, Who, WhoNow } from './auth/routes.js';
 export { type BaseConfig, baseConfig, ConfigError, loadConfig } from './config.js';
 export { DATABASE, DatabaseModule, type DatabaseOptions, openDatabase } from './database.js';
-export { frozenDigest, sha256, sha256Hex } from './digest.js';
+export { frozenDigest, sha256, sha256Hex, toolId } from './digest.js';
 export { isInfrastructureFault, Unavailable } from './faults.js';
 export { type HealthCheck, registerHealth } from './health.js';
 export { type EventStreamOptions, type StreamReply, sendEventStream } from './http/event-stream.js';
@@ -25,6 +25,7 @@ export { type KnownSecret, KnownSecrets, MASK, SHORTEST_SECRET } from './secrets
 export { suspectSecret } from './secrets/suspect-secret.js';
 export { maskSuspected } from './secrets/suspected.js';
 export { type ServiceClient, type ServiceClientOptions, serviceClient } from './service-client.js';
+export { type SpacePolicy, SpacePolicyClient, type SpacePolicyClientOptions } from './space-policy-client.js';
 export { createService, type ServiceOptions, type Transport } from './start/create-service.js';
 export { keepOutOfLogs } from './start/json-logger.js';
 export { orExit, startService } from './start/start-service.js';

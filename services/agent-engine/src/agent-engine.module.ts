@@ -1,4 +1,5 @@
 import {
+  Bus,
   EventingModule,
   EventPublisher,
   FactWaiter,
@@ -7,11 +8,20 @@ import {
   OutboxRelay,
   StreamReader,
 } from '@holdpoint/eventing';
-import { DATABASE, DatabaseModule, Keyring, MasterKey, serviceClient, TableGauges } from '@holdpoint/runtime';
+import {
+  DATABASE,
+  DatabaseModule,
+  Keyring,
+  MasterKey,
+  SpacePolicyClient,
+  serviceClient,
+  TableGauges,
+} from '@holdpoint/runtime';
 import { type DynamicModule, type FactoryProvider, Module, type Type } from '@nestjs/common';
 import { AGENTS, Wording } from './agents.js';
 import { type EngineConfig, loadAgents } from './config.js';
 import { OnApprovalDecided } from './consumers/on-approval-decided.js';
+import { OnPolicyChanged } from './consumers/on-policy-changed.js';
 import { OnTaskCancelled } from './consumers/on-task-cancelled.js';
 import { OnTaskReady } from './consumers/on-task-ready.js';
 import { CallContent } from './gate/content.js';
@@ -46,11 +56,15 @@ import { Executions } from './store/executions.js';
 import { Runs } from './store/runs.js';
 import { Summaries } from './store/summaries.js';
 import { Turns } from './store/turns.js';
+import { Announcer } from './tools/announcer.js';
 import { builtinTools, SETTING_OF } from './tools/catalogue.js';
+import { Offer } from './tools/offer.js';
 import { ToolRegistry } from './tools/registry.js';
 import type { Tool } from './tools/tool.js';
 
 const POLICY_TIMEOUT_MS = 5_000;
+/** A round of a model waits for advice no longer than this. */
+const ADVICE_TIMEOUT_MS = 1_000;
 
 const MODELS = Symbol('holdpoint.models');
 const ENGINE = Symbol('holdpoint.engine');
@@ -245,7 +259,7 @@ export class AgentEngineModule {
             ENGINE,
             AGENTS,
             MODELS,
-            ToolRegistry,
+            Offer,
             Runs,
             Player,
             Recovery,
@@ -254,14 +268,14 @@ export class AgentEngineModule {
             Outbox,
             OutboxRelay,
           ],
-          (db, engine, declared, played, tools, runs, player, recovery, later, anew, outbox, relay) =>
+          (db, engine, declared, played, offer, runs, player, recovery, later, anew, outbox, relay) =>
             new Runner(
               db,
               engine,
               config.MAX_RUNNING,
               declared,
               played,
-              tools,
+              offer,
               runs,
               player,
               recovery,
@@ -270,6 +284,14 @@ export class AgentEngineModule {
               relay,
             ),
         ),
+        make(
+          SpacePolicyClient,
+          [],
+          () => new SpacePolicyClient(serviceClient({ ...policy, timeoutMs: ADVICE_TIMEOUT_MS })),
+        ),
+        build(OnPolicyChanged, Bus, SpacePolicyClient),
+        build(Offer, ToolRegistry, SpacePolicyClient),
+        build(Announcer, DATABASE, AGENTS, ToolRegistry, Outbox, OutboxRelay),
         build(StartRun, DATABASE, Runs, Keyring, Outbox, OutboxRelay, Runner, Secrets),
         build(CancelRun, Runs, Outbox, OutboxRelay, Runner),
         build(Progress, Runs, Turns, Calls, StreamReader, Keyring),

@@ -5,7 +5,14 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { type EventType, type PolicyCheckReply, policyCheckRequest, type ServiceName } from '@holdpoint/contracts';
+import {
+  type EventType,
+  type PolicyCheckReply,
+  policyCheckRequest,
+  type ServiceName,
+  type SpacePolicyAdvice,
+  type SpacePolicyAdviceRequest,
+} from '@holdpoint/contracts';
 import { type Bus, connectBus, EventPublisher, JetStreamServer, type Stored, StreamReader } from '@holdpoint/eventing';
 import { createService, openDatabase } from '@holdpoint/runtime';
 import { eventually, startBus, testDatabase } from '@holdpoint/testing';
@@ -33,6 +40,8 @@ export interface EngineOptions {
   env?: Record<string, string>;
   /** What policy answers when it is asked again; null: it does not answer. */
   policy?: () => Partial<PolicyCheckReply> | null;
+  /** What policy advises on the actions of an agent in the space; null: it does not answer. */
+  advice?: (spaceId: string) => SpacePolicyAdvice['actions'] | null;
   /** No engine runs in this process: the test starts its own with `env`, and says with `at` which one to ask. */
   elsewhere?: boolean;
 }
@@ -91,12 +100,21 @@ export async function startEngine(options: EngineOptions) {
     ),
   ]);
   const policy = createServer(async (request, response) => {
-    const asked = policyCheckRequest.safeParse(JSON.parse(await text(request)));
+    const json = (answer: unknown) =>
+      response.setHeader('content-type', 'application/json').end(JSON.stringify(answer));
+    const body: unknown = JSON.parse(await text(request));
+    const spaceId = /^\/internal\/spaces\/([^/]+)\/advice$/.exec(request.url ?? '')?.[1];
+    if (spaceId !== undefined) {
+      const actions = (options.advice ?? (() => []))(spaceId);
+      if (actions === null) return response.destroy();
+      return json({ spaceId, agent: (body as SpacePolicyAdviceRequest).agent, actions });
+    }
+    const asked = policyCheckRequest.safeParse(body);
     if (!asked.success) return response.writeHead(400).end();
     const answer = (options.policy ?? (() => ({})))();
     if (answer === null) return response.destroy();
     const whole = { verdict: 'auto', halted: false, reason: 'test', rule: 'test', policyVersion: 'v1', ...answer };
-    return response.setHeader('content-type', 'application/json').end(JSON.stringify(whole));
+    return json(whole);
   });
   await new Promise<void>((resolve) => policy.listen(0, '127.0.0.1', resolve));
 

@@ -7,6 +7,7 @@ import { OnToolAnnounced } from './consumers/on-tool-announced.js';
 import { OnToolProposed } from './consumers/on-tool-proposed.js';
 import { ContentInspector } from './content-inspector.js';
 import { Halts } from './halts.js';
+import { AdviceController } from './http/advice.controller.js';
 import { CHECK_VALID_MS, CheckController } from './http/check.controller.js';
 import { HaltsController } from './http/halts.controller.js';
 import { MembershipsController } from './http/memberships.controller.js';
@@ -52,6 +53,7 @@ export class PolicyModule implements OnModuleInit {
         OnToolProposed,
         OnToolAnnounced,
         CheckController,
+        AdviceController,
         RulesController,
         SpacesController,
         MembershipsController,

@@ -31,6 +31,8 @@ import { scrubbedRound } from './scrubbed-round.js';
 export class RunLost extends Error {}
 
 type Result = Extract<Turn, { role: 'tool' }>['results'][number];
+/** What the model can call in the round that begins: it may be less or more than in the one before. */
+type Offered = () => Promise<LanguageModelV4FunctionTool[]>;
 type End = { state: Final; reason?: string; result: string };
 
 interface State {
@@ -68,7 +70,7 @@ export class Player {
     run: RunRow,
     agent: AgentDeclaration,
     model: AgentModel,
-    tools: LanguageModelV4FunctionTool[],
+    offered: Offered,
     signal: AbortSignal,
   ): Promise<End> {
     const bill = model.bill();
@@ -79,7 +81,7 @@ export class Player {
       return scrubbedRound(round, this.secrets);
     };
     try {
-      return await this.#rounds(run, agent, ask, bill, tools, signal);
+      return await this.#rounds(run, agent, ask, bill, offered, signal);
     } catch (error) {
       if (signal.aborted || !(error instanceof ModelFailure)) throw error;
       if (error.circumstances.mayHaveCost) bill.incomplete();
@@ -94,7 +96,7 @@ export class Player {
     agent: AgentDeclaration,
     ask: Ask,
     bill: Bill,
-    tools: LanguageModelV4FunctionTool[],
+    offered: Offered,
     signal: AbortSignal,
   ): Promise<End> {
     const place = { spaceId: run.space_id, conversationId: run.conversation_id, runId: run.run_id };
@@ -122,7 +124,7 @@ export class Player {
         reminders.add(words.tokensNearlyUsed(spending.tokens, agent.maxTokens));
       const size = memory.size(agent.system);
       const prompt = [...promptOf(agent.system, memory.prompt(words.summary)), ...reminders.take()];
-      const round = await ask(prompt, tools);
+      const round = await ask(prompt, await offered());
 
       const written = round.calls.map((c) => ({ ...c, callId: newId() }));
       const calls = written.map(({ callId, providerCallId, tool, input }) => ({ callId, providerCallId, tool, input }));

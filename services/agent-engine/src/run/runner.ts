@@ -1,4 +1,3 @@
-import type { LanguageModelV4FunctionTool } from '@ai-sdk/provider';
 import { newEvent, Outbox, OutboxRelay } from '@holdpoint/eventing';
 import { detached, errorType, isInfrastructureFault, markFailed, type Span } from '@holdpoint/runtime';
 import { Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
@@ -8,7 +7,7 @@ import type { AgentModel } from '../models/agent-model.js';
 import { runSpan } from '../spans.js';
 import { provenanceOf, type RunRow, type Runs } from '../store/runs.js';
 import type { Database } from '../store/schema.js';
-import type { ToolRegistry } from '../tools/registry.js';
+import type { Offer } from '../tools/offer.js';
 import { type Player, RunLost } from './play.js';
 import type { Recovery } from './recovery.js';
 
@@ -33,7 +32,7 @@ export class Runner implements OnApplicationBootstrap, OnModuleDestroy {
     private readonly maxRunning: number,
     private readonly agents: Map<string, AgentDeclaration>,
     private readonly models: Map<string, AgentModel>,
-    private readonly registry: ToolRegistry,
+    private readonly offer: Offer,
     private readonly runs: Runs,
     private readonly player: Player,
     private readonly recovery: Recovery,
@@ -160,7 +159,7 @@ export class Runner implements OnApplicationBootstrap, OnModuleDestroy {
         await this.player.complete(run, { state: 'failed', reason: 'agent-unknown', result: '' });
         return;
       }
-      const end = await this.player.play(run, agent, model, this.#tools(agent), control.signal);
+      const end = await this.player.play(run, agent, model, () => this.offer.toolsOf(agent), control.signal);
       span.setAttribute('holdpoint.run.status', end.state);
       if (end.state === 'failed') markFailed(span, end.reason ?? end.state);
       if (!lost) await this.player.complete(run, end);
@@ -183,14 +182,6 @@ export class Runner implements OnApplicationBootstrap, OnModuleDestroy {
     } catch (error) {
       this.#report(`run ${run.run_id} could not be ended`, error);
     }
-  }
-
-  #tools(agent: AgentDeclaration): LanguageModelV4FunctionTool[] {
-    return agent.tools.flatMap((name) => {
-      const tool = this.registry.find(name);
-      if (!tool) return [];
-      return [{ type: 'function' as const, ...this.registry.forModel(tool) }];
-    });
   }
 
   #report(what: string, error: unknown): void {

@@ -107,6 +107,13 @@ export interface Database {
     ended_at: Date | null;
     outcome: AttemptOutcome | null;
   };
+  announced_tools: {
+    space_id: string;
+    server: string;
+    tool: string;
+    announced: string;
+    announced_at: Time;
+  };
   telegram_bots: {
     bot: string;
     next_update: number | null;

@@ -46,11 +46,7 @@ export class ToolRegistry {
       if (actions !== undefined)
         throw new Error(`two actions of tool ${tool.name} are called ${actions.join(' and ')}: rename one`);
       for (const action of tool.actions) checkSecretFields(tool, action);
-      this.#model.set(tool.name, {
-        name: tool.name,
-        description: modelDescription(tool),
-        inputSchema: modelSchema(tool),
-      });
+      this.#model.set(tool.name, modelTool(tool));
       this.#digests.set(tool.name, schemaDigest(tool));
     }
     this.#tools = new Map(tools.map((t) => [t.name, t]));
@@ -64,8 +60,14 @@ export class ToolRegistry {
     return this.#tools.get(name);
   }
 
-  forModel(tool: Tool): ModelTool {
-    return this.#of(this.#model, tool);
+  /** @param offered which of its actions the model is told of; all of them, where nothing is left out */
+  forModel(tool: Tool, offered: readonly ToolAction[] = tool.actions): ModelTool {
+    const whole = this.#of(this.#model, tool);
+    if (offered.length === tool.actions.length) return whole;
+    const key = JSON.stringify([tool.name, ...offered.map((a) => a.name)]);
+    const part = this.#model.get(key) ?? modelTool({ ...tool, actions: offered });
+    this.#model.set(key, part);
+    return part;
   }
 
   schemaDigest(tool: Tool): string {
@@ -113,6 +115,12 @@ export class ToolRegistry {
     return found;
   }
 }
+
+const modelTool = (tool: Tool): ModelTool => ({
+  name: tool.name,
+  description: modelDescription(tool),
+  inputSchema: modelSchema(tool),
+});
 
 /** Names that are one once case and separators are gone, as a provider or a reader may have it. */
 function twoAlike(names: readonly string[]): [string, string] | undefined {

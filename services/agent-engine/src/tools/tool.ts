@@ -30,6 +30,8 @@ export interface ToolAction<A = unknown> {
   readonly hint: Hint;
   /** `admin` actions are never invoked by an agent. */
   readonly scope: 'user' | 'admin';
+  /** Of a destructive action: what it destroys, for the people who decide whether their space allows it. */
+  readonly affectedData?: string;
   /** What another attempt may do when nobody knows how the last one ended. */
   readonly executionClass: ExecutionClass;
   /** A strict object that only checks: defaults, coercion, trimming and transforms are refused (charter, section 5). */

@@ -59,10 +59,13 @@ function naming(written: string): Omit<SpaceRule, 'origin' | 'verdict'> {
   };
 }
 const space = (written: string, says: Saying): SpaceRule => ({ origin: 'space', ...naming(written), ...says });
-const operator = (written: string, verdict: Verdict, more: Partial<Rule> = {}): Rule => {
-  const { tool = '', ...named } = naming(written);
-  return { origin: 'operator', tool, ...named, verdict, ...more };
-};
+const operator = (written: string, verdict: Verdict, more: Partial<Rule> = {}): Rule => ({
+  origin: 'operator',
+  ...naming(written),
+  tool: naming(written).tool ?? '',
+  verdict,
+  ...more,
+});
 const loosenable = { loosenable: true };
 
 /** Rows: the space's one rule, then what becomes of the call when it says auto, approve, deny. */

@@ -104,6 +104,7 @@ export function fileRwTool(config: FileRwConfig): Tool {
         description: `Deletes a folder with everything in it for good, up to ${MAX_PURGED} entries; the workspace itself is refused.`,
         hint: 'destructive',
         scope: 'user',
+        affectedData: "Files and folders in the agent's workspace",
         executionClass: 'at-most-once',
         schema: purge,
         timeoutMs: config.FILERW_TIMEOUT_MS,
