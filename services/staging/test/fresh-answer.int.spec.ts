@@ -49,18 +49,21 @@ test('one that has always run out decides nothing, and the call still waits', as
 test.each<[string, Partial<PolicyCheckReply>, string, string]>([
   ['halted', { verdict: 'deny', halted: true }, 'staging.halted', 'pending'],
   ['denied', { verdict: 'deny' }, 'staging.call-withdrawn', 'withdrawn'],
-])('%s while the decision waited for the call’s row: the answer from before releases nothing', async (_, now, code, status) => {
-  const h = await fixture.held();
-  fixture.policy.answer = validFor(() => 300);
-  const deciding = await fixture.superuser.transaction().execute(async (tx) => {
-    await sql`SELECT FROM staging.frozen_calls WHERE call_id = ${h.row.call_id} FOR UPDATE`.execute(tx);
-    const decision = approve(h);
-    await eventually(() => fixture.policy.asked === 1 || undefined, { what: 'the answer from before' });
-    const until = Date.now() + 300;
-    fixture.policy.answer = validFor(() => 10_000, now);
-    await eventually(() => Date.now() > until || undefined, { what: 'the end of that answer' });
-    return { decision };
-  });
-  expect(await deciding.decision).toMatchObject({ status: 409, body: { code } });
-  expect(await statusOf(h)).toBe(status);
-});
+])(
+  '%s while the decision waited for the call’s row: the answer from before releases nothing',
+  async (_, now, code, status) => {
+    const h = await fixture.held();
+    fixture.policy.answer = validFor(() => 300);
+    const deciding = await fixture.superuser.transaction().execute(async (tx) => {
+      await sql`SELECT FROM staging.frozen_calls WHERE call_id = ${h.row.call_id} FOR UPDATE`.execute(tx);
+      const decision = approve(h);
+      await eventually(() => fixture.policy.asked === 1 || undefined, { what: 'the answer from before' });
+      const until = Date.now() + 300;
+      fixture.policy.answer = validFor(() => 10_000, now);
+      await eventually(() => Date.now() > until || undefined, { what: 'the end of that answer' });
+      return { decision };
+    });
+    expect(await deciding.decision).toMatchObject({ status: 409, body: { code } });
+    expect(await statusOf(h)).toBe(status);
+  },
+);
