@@ -66,7 +66,8 @@ if (!existsSync(stampFile) || readFileSync(stampFile, 'utf8') !== stamp) {
 }
 
 const [task] = process.argv.slice(2);
-if (!['holdpoint', 'check', 'fix'].includes(task)) env.NATS_SERVER = natsServer({ env, say, fail });
+const ownBus = task === 'start' && env.NATS_URL;
+if (!ownBus && !['holdpoint', 'check', 'fix'].includes(task)) env.NATS_SERVER = natsServer({ env, say, fail });
 if (['test', 'test:deep', 'crash'].includes(task)) testServers({ env, say });
 env.HOLDPOINT_BOOT_SECONDS = ((Date.now() - started) / 1000).toFixed(1);
 

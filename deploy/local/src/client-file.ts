@@ -1,8 +1,8 @@
+import { writePrivately } from '@holdpoint/provision';
 import { fetchToken } from './development-issuer.js';
 import type { Home } from './home.js';
 import { PEOPLE } from './people.js';
 import type { Ports } from './ports.js';
-import { writePrivately } from './private-file.js';
 import type { Secrets } from './secrets.js';
 
 /** What a person at this machine needs to use the system: `client.json`, read by the `holdpoint` command. */
@@ -17,7 +17,7 @@ export interface ClientFile {
 }
 
 /** Signs everybody in and writes it down. Again and again, so that no token comes to its end while the system runs. */
-export async function writeClientFile(home: Home, ports: Ports, secrets: Secrets): Promise<ClientFile> {
+export async function writeClientFile(home: Home, ports: Ports, secrets: Secrets, bus: string): Promise<ClientFile> {
   const at = (port: number) => `http://127.0.0.1:${port}`;
   const issuer = at(ports.issuer);
   const people: Record<string, string> = {};
@@ -32,7 +32,7 @@ export async function writeClientFile(home: Home, ports: Ports, secrets: Secrets
     },
     issuer,
     people,
-    nats: { url: `nats://127.0.0.1:${ports.nats}`, user: 'checker', pass: secrets.bus.checker },
+    nats: { url: bus, user: 'checker', pass: secrets.bus.checker },
   };
   await writePrivately(home.client, `${JSON.stringify(client, null, 2)}\n`);
   return client;

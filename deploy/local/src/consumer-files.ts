@@ -1,9 +1,8 @@
 import { readdir, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { STREAM } from '@holdpoint/contracts';
-import { BUS_API_PREFIX, durableNames, type ForeignConsumer, foreignUser } from '@holdpoint/provision';
+import { BUS_API_PREFIX, durableNames, type ForeignConsumer, foreignUser, writePrivately } from '@holdpoint/provision';
 import type { Home } from './home.js';
-import { writePrivately } from './private-file.js';
 import type { Secrets } from './secrets.js';
 
 /**

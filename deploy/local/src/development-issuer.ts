@@ -1,8 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { writePrivately } from '@holdpoint/provision';
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK, SignJWT } from 'jose';
-import { writePrivately } from './private-file.js';
 
 export const AUDIENCE = 'holdpoint';
 /** By it services know the issuer, and refuse it outside development. */

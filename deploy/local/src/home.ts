@@ -17,6 +17,8 @@ export interface Home {
   logs: string;
   postgres: string;
   nats: string;
+  /** What a bus of the operator's own is started with. */
+  natsConfig: string;
   outbox: string;
   maildir: string;
   workspace: string;
@@ -34,6 +36,7 @@ export const homeAt = (path: string): Home => ({
   logs: join(path, 'logs'),
   postgres: join(path, 'postgres'),
   nats: join(path, 'nats'),
+  natsConfig: join(path, 'nats-server.conf'),
   outbox: join(path, 'demo', 'outbox'),
   maildir: join(path, 'demo', 'maildir'),
   workspace: join(path, 'demo', 'workspace'),

@@ -1,9 +1,8 @@
 import { readFile } from 'node:fs/promises';
-import { SERVICES } from '@holdpoint/provision';
+import { SERVICES, writePrivately } from '@holdpoint/provision';
 import { type IdentityFileContent, identityFile, sha256Hex } from '@holdpoint/runtime';
 import type { Home } from './home.js';
 import { PEOPLE } from './people.js';
-import { writePrivately } from './private-file.js';
 import type { Secrets } from './secrets.js';
 
 /**

@@ -26,6 +26,7 @@ export async function choosePorts(settings: Settings, say: (line: string) => voi
   const chosen: Partial<Ports> = {};
   for (const [endpoint, preferred] of Object.entries(DEFAULTS) as [Endpoint, number][]) {
     if (endpoint === 'traces' && !settings.traces) continue;
+    if (endpoint === 'nats' && settings.natsUrl !== undefined) continue;
     const variable = `HOLDPOINT_${endpoint.toUpperCase()}_PORT`;
     const asked = settings.ports[variable];
     if (asked && !(await isFree(asked)))

@@ -4,6 +4,7 @@ import { DATABASE_NAME, databaseUrl, freePort, READERS, roleOf, SERVICES } from 
 import { demoDatabaseUrl } from './demo-database.js';
 import { AUDIENCE } from './development-issuer.js';
 import type { Home } from './home.js';
+import { busUrl } from './own-bus.js';
 import { SPACE_CREATORS } from './people.js';
 import type { Endpoint, Ports } from './ports.js';
 import { REPOSITORY } from './repository.js';
@@ -71,7 +72,7 @@ export function servicePrograms(settings: Settings, home: Home, secrets: Secrets
         role: roleOf(name),
         password: secrets.database[name],
       }),
-      NATS_URL: `nats://127.0.0.1:${ports.nats}`,
+      NATS_URL: busUrl(settings, ports),
       NATS_USER: name,
       NATS_PASSWORD: secrets.bus[name],
       HOST: '127.0.0.1',

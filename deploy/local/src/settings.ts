@@ -37,6 +37,18 @@ const variables = z.object({
     .url({ protocol: /^postgres(ql)?$/ })
     .optional()
     .describe('a postgres:// URL that names a database'),
+  NATS_URL: z
+    .url({ protocol: /^nats$/ })
+    .refine((url) => new URL(url).username === '' && new URL(url).hostname !== '')
+    .optional()
+    .describe('a nats:// URL without a user in it: the accounts are those of this home'),
+  HOLDPOINT_NATS_WAIT_MS: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(3_600_000)
+    .default(60_000)
+    .describe('a number of milliseconds, at most 3600000'),
   NATS_SERVER: z.string().default('nats-server').describe('the path of a nats-server'),
   XDG_STATE_HOME: z.string().optional().describe('the path of a folder'),
 });
@@ -51,6 +63,10 @@ export interface Settings {
   natsServer: string;
   /** A database of the operator's own in place of the embedded server. */
   databaseUrl: string | undefined;
+  /** A bus of the operator's own in place of the server that is started here. */
+  natsUrl: string | undefined;
+  /** How long that one is waited for. */
+  natsWaitMs: number;
   freePorts: boolean;
   /** Whether traces are collected and shown. */
   traces: boolean;
@@ -75,6 +91,8 @@ export function loadSettings(env: NodeJS.ProcessEnv): Settings {
     engineProgram: v.HOLDPOINT_ENGINE_PROGRAM === undefined ? undefined : resolve(v.HOLDPOINT_ENGINE_PROGRAM),
     natsServer: v.NATS_SERVER,
     databaseUrl: v.DATABASE_URL,
+    natsUrl: v.NATS_URL,
+    natsWaitMs: v.HOLDPOINT_NATS_WAIT_MS,
     instances: v.HOLDPOINT_INSTANCES,
     ackWaitMs: v.HOLDPOINT_ACK_WAIT_MS,
     traces: v.HOLDPOINT_TRACES === 'on',

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { type PolicyMode, policyMode } from '@holdpoint/contracts';
-import { readConsumers, serverVersion } from '@holdpoint/provision';
+import { readConsumers, serverVersion, verifyImports } from '@holdpoint/provision';
 import { serviceClient } from '@holdpoint/runtime';
 import { z } from 'zod';
 import { announcement } from './announcement.js';
@@ -11,6 +11,7 @@ import { writeConsumerFiles } from './consumer-files.js';
 import { seedDemoData } from './demo-data.js';
 import { openHome } from './home.js';
 import { writeIdentities } from './identities.js';
+import { busUrl, useOwnBus, withPasswords } from './own-bus.js';
 import { PEOPLE } from './people.js';
 import { choosePorts } from './ports.js';
 import { whenReady } from './readiness.js';
@@ -33,7 +34,11 @@ export async function supervise(settings: Settings, say: (line: string) => void,
   const began = performance.now();
   const consumers = readConsumers(settings.config);
   const database = databaseOf(settings);
-  const server = await serverVersion(settings.natsServer);
+  const { natsUrl } = settings;
+  const server = await serverVersion(settings.natsServer).catch((err: Error) => {
+    if (natsUrl === undefined) throw err;
+    return undefined;
+  });
   const home = await openHome(settings.home);
   await claim(home.run);
   const guards: Child[] = [];
@@ -42,7 +47,7 @@ export async function supervise(settings: Settings, say: (line: string) => void,
   try {
     const orphans = await endOrphans(home.run);
     if (orphans.length > 0) say(`ended what an earlier start had left running: ${orphans.join(', ')}`);
-    if (!server.canSyncAlways)
+    if (server && !server.canSyncAlways)
       say(
         `nats-server ${server.text} cannot sync each message to disk before it acknowledges it: a crash of this machine may lose the last ones. Fine for a trial; use 2.10 or newer otherwise.`,
       );
@@ -78,18 +83,27 @@ export async function supervise(settings: Settings, say: (line: string) => void,
         }),
       );
     const postgres = settings.databaseUrl === undefined ? embedded() : undefined;
-    const nats = new Child(
-      own('nats-guard', 'nats', {
-        run: home.run,
-        dir: home.nats,
-        port: ports.nats,
-        passwords: secrets.bus,
-        consumers: consumers.map((c) => ({ ...c, password: secrets.consumers[c.name] })),
-        binary: settings.natsServer,
-        logFile: join(home.logs, 'nats.log'),
-      }),
-    );
-    guards.push(...(postgres ? [postgres] : []), nats);
+    const passwords = secrets.bus;
+    const foreign = withPasswords(consumers, secrets);
+    const ownBus = () =>
+      useOwnBus({
+        ...{ natsUrl: natsUrl as string, settings, home, passwords, consumers: foreign, say, signal },
+        syncAlways: server?.canSyncAlways ?? true,
+      });
+    const embeddedBus = () =>
+      new Child(
+        own('nats-guard', 'nats', {
+          run: home.run,
+          dir: home.nats,
+          port: ports.nats,
+          passwords,
+          consumers: foreign,
+          binary: settings.natsServer,
+          logFile: join(home.logs, 'nats.log'),
+        }),
+      );
+    const nats = natsUrl === undefined ? embeddedBus() : undefined;
+    guards.push(...[postgres, nats].filter((guard) => guard !== undefined));
     const smtp = new Child(own('smtp', 'smtp', { port: ports.smtp, outbox: home.outbox }));
     const issuer = new Child(
       own('issuer', 'issuer', {
@@ -107,10 +121,11 @@ export async function supervise(settings: Settings, say: (line: string) => void,
     const tools = settings.databaseUrl !== undefined && process.env['DATABASE_TOOL_URL'] ? {} : { demo: secrets.demo };
     const roles = { superuserUrl, database, passwords: secrets.database, ...tools };
     const migrated = Promise.resolve(postgres?.ready).then(() => runOnce(own('migrate', 'migrate', roles), signal));
-    const provisioned = nats.ready.then(() =>
+    const bus = busUrl(settings, ports);
+    const provisioned = (nats ? nats.ready : ownBus()).then(() =>
       runOnce(
         own('provision', 'provision', {
-          servers: `nats://127.0.0.1:${ports.nats}`,
+          servers: bus,
           password: secrets.bus.hub,
           ackWaitMs: settings.ackWaitMs,
           consumers,
@@ -120,11 +135,13 @@ export async function supervise(settings: Settings, say: (line: string) => void,
     );
     const servers = [smtp, issuer, ...traces].map((child) => child.ready);
     await unlessAborted(signal, Promise.all([migrated, provisioned, ...servers]));
+    if (!nats) await verifyImports({ servers: bus, passwords });
 
-    const client = await writeClientFile(home, ports, secrets);
+    const client = await writeClientFile(home, ports, secrets, bus);
     const consumerFiles = await writeConsumerFiles(home, client.nats.url, consumers, secrets);
     renewal = setInterval(
-      () => writeClientFile(home, ports, secrets).catch((err: Error) => say(`tokens are not renewed: ${err.message}`)),
+      () =>
+        writeClientFile(home, ports, secrets, bus).catch((err: Error) => say(`tokens are not renewed: ${err.message}`)),
       TOKENS_RENEWED_MS,
     );
     const programs = await instancesOf(servicePrograms(settings, home, secrets, ports), settings.instances);
@@ -142,7 +159,7 @@ export async function supervise(settings: Settings, say: (line: string) => void,
     if (!signal.aborted) throw err;
   } finally {
     clearInterval(renewal);
-    if (guards.length > 0) say('stopping');
+    if (others.length > 0) say('stopping');
     await Promise.all(others.map((c) => c.stop(15_000)));
     await Promise.all(guards.map((c) => c.stop(40_000)));
     await forget(home.run, SUPERVISOR);

@@ -26,6 +26,10 @@ export interface BusConfig {
   port: number;
   /** Sync every message to disk before it is acknowledged. Servers before 2.10 refuse to start with it. */
   syncAlways: boolean;
+  /** Several servers that are one bus; each has a name of its own, given when it is started. */
+  cluster?: { port: number; password: string; routes: readonly { host: string; port: number }[] };
+  /** Where the server tells how it is, to anybody who gets there. */
+  monitorPort?: number;
 }
 
 interface Grant {
@@ -114,6 +118,7 @@ export function renderBusConfig(config: BusConfig): string {
     ),
     ...Object.fromEntries(foreign.map((f) => [f.account, { users: [f.user], imports: importsOf(f.grants) }])),
   };
+  const { cluster } = config;
   // The server's configuration language takes JSON as it is.
   return `${JSON.stringify(
     {
@@ -123,6 +128,8 @@ export function renderBusConfig(config: BusConfig): string {
         store_dir: config.storeDir,
         ...(config.syncAlways ? { sync_interval: 'always' } : {}),
       },
+      ...(config.monitorPort === undefined ? {} : { http_port: config.monitorPort }),
+      ...(cluster ? { cluster: clusterOf(cluster) } : {}),
       authorization: { timeout: 10 },
       accounts,
     },
@@ -130,3 +137,11 @@ export function renderBusConfig(config: BusConfig): string {
     2,
   )}\n`;
 }
+
+/** Only who knows the password becomes a server of the bus: one could read and write everything. */
+const clusterOf = ({ port, password, routes }: NonNullable<BusConfig['cluster']>) => ({
+  name: 'holdpoint',
+  port,
+  authorization: { user: 'route', password, timeout: 10 },
+  routes: routes.map((r) => `nats://route:${encodeURIComponent(password)}@${r.host}:${r.port}`),
+});

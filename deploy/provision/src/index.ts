@@ -17,6 +17,15 @@ export {
   foreignUser,
   readConsumers,
 } from './foreign-consumers.js';
+export {
+  completeSecrets,
+  type InstallationSecrets,
+  newSecret,
+  parseSecrets,
+  SecretsIncomplete,
+  secretsFor,
+  storedSecrets,
+} from './installation-secrets.js';
 export { MigrationFailed, type Migrations, migrate } from './migrate.js';
 export {
   accountOf,
@@ -29,6 +38,7 @@ export {
   SERVICES,
   schemaOf,
 } from './names.js';
+export { writePrivately } from './private-file.js';
 export { type BusProvisioning, provisionBus } from './provision.js';
 export {
   CannotProvision,
@@ -41,3 +51,4 @@ export {
   withClient,
 } from './roles.js';
 export { type ServerVersion, serverVersion } from './server-version.js';
+export { type BusToVerify, BusUnusable, verifyBus, verifyImports } from './verify-bus.js';

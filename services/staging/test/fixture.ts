@@ -1,11 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { type HoldpointEvent, type PolicyCheckReply, policyCheckRequest, type ServiceName } from '@holdpoint/contracts';
+import {
+  type CastVote,
+  type HoldpointEvent,
+  type PolicyCheckReply,
+  policyCheckRequest,
+  type ServiceName,
+} from '@holdpoint/contracts';
 import {
   type Bus,
   connectBus,
@@ -55,9 +61,17 @@ export const TOKENS = {
   otto: 'token-of-otto-from-elsewhere',
   engine: 'token-of-the-engine',
 };
-export type Person = keyof typeof TOKENS;
+/** Those of `TOKENS`, and any number of voters that a test lets in. */
+export type Person = keyof typeof TOKENS | `v${string}`;
+const tokenOf = (id: Person): string => (TOKENS as Record<string, string>)[id] ?? `token-of-${id}`;
 const SERVICE_TOKEN = 'token-of-staging-itself';
-const person = (id: Person, spaces: object) => ({ id, name: id, spaces, tokenSha256: sha256Hex(TOKENS[id]) });
+const person = (id: Person, spaces: object, groups?: Record<string, string[]>) => ({
+  id,
+  name: id,
+  spaces,
+  ...(groups && { groups }),
+  tokenSha256: sha256Hex(tokenOf(id)),
+});
 const IDENTITIES = {
   people: [
     person('olga', { acme: 'owner', beta: 'owner' }),
@@ -81,6 +95,8 @@ async function policyEnd() {
   const end = {
     answer: ALLOWED as PolicyCheckReply | 'garbage' | 'silence' | 'error',
     asked: 0,
+    /** The votes that the last question named. */
+    votes: [] as CastVote[],
     url: '',
     close: () => {
       server.closeAllConnections();
@@ -89,7 +105,7 @@ async function policyEnd() {
   };
   const server = createServer(async (request, reply) => {
     end.asked += 1;
-    policyCheckRequest.parse(JSON.parse(await text(request)));
+    end.votes = policyCheckRequest.parse(JSON.parse(await text(request))).votes ?? [];
     if (request.headers.authorization !== `Bearer ${SERVICE_TOKEN}`) throw new Error('the question bears no token');
     if (end.answer === 'silence') return;
     reply.writeHead(end.answer === 'error' ? 500 : 200, { 'content-type': 'application/json' });
@@ -265,6 +281,14 @@ export async function openStaging() {
     rowOf,
     stagedRow,
     pool,
+    /** Besides those who are always there, these are members of acme from now on, with these groups; null: of nothing. */
+    members: (groups: Partial<Record<Person, string[] | null>>) => {
+      const people = Object.entries(groups).map(([id, of]) =>
+        person(id as Person, of ? { acme: 'member' } : {}, of ? { acme: of } : {}),
+      );
+      const others = IDENTITIES.people.filter((p) => !(p.id in groups));
+      renameSync(file('new.json', JSON.stringify({ ...IDENTITIES, people: [...others, ...people] })), identities);
+    },
     /** A call that is held now. A running instance is needed. */
     held: async (p: Proposing = {}, v: Verdict = {}) => {
       const proposal = await draft(p);
@@ -309,7 +333,7 @@ export async function call(url: string, who: Person | null, path: string, body?:
     method: body === undefined ? 'GET' : 'POST',
     headers: {
       'content-type': 'application/json',
-      ...(who === null ? {} : { authorization: `Bearer ${TOKENS[who]}` }),
+      ...(who === null ? {} : { authorization: `Bearer ${tokenOf(who)}` }),
     },
     ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   });

@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { MasterKey } from './master-key.js';
+import { isPrivate, MasterKey } from './master-key.js';
 
 let dir: string;
 beforeAll(() => {
@@ -48,5 +48,18 @@ describe('MasterKey', () => {
     ['with rubbish', `${randomBytes(32).toString('base64')}!!`],
   ])('refuses a key that is %s', (_, content) => {
     expect(() => MasterKey.fromFile(file(content))).toThrow('32 bytes in base64');
+  });
+
+  test.each([
+    ['a Secret of Kubernetes, for our group', 0o440, 0, 2000, true],
+    ['that the group may write', 0o460, 0, 2000, false],
+    ['that all may read', 0o444, 0, 2000, false],
+    ['of a group that is not ours', 0o440, 0, 2001, false],
+    ["of root's own group", 0o440, 0, 0, false],
+    ['that another user holds', 0o440, 1234, 2000, false],
+    ['that we hold ourselves, open to our group', 0o440, 1000, 2000, false],
+  ])('a file %s', (_, mode, uid, gid, taken) => {
+    expect(isPrivate({ mode, uid, gid }, { uid: 1000, groups: [0, 2000] })).toBe(taken);
+    expect(isPrivate({ mode, uid, gid }, { uid: 0, groups: [0, 2000] })).toBe(false);
   });
 });

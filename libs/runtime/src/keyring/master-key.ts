@@ -13,14 +13,14 @@ export class MasterKey {
   }
 
   /**
-   * Reads 32 bytes in base64 from a file that nobody but its owner may touch.
+   * Reads 32 bytes in base64 from a file that nobody but its owner may touch, or that root holds for our group alone.
    * @throws Error that names the file
    */
   static fromFile(path: string): MasterKey {
     const fd = openSync(path, 'r');
     try {
       // Judged on the open file, so that it cannot be swapped in between.
-      if ((fstatSync(fd).mode & 0o077) !== 0)
+      if (!isPrivate(fstatSync(fd)))
         throw new Error(
           `the master key file ${path} is open to others: chmod 600 it, and replace the key if they could read it`,
         );
@@ -44,4 +44,19 @@ export class MasterKey {
   async unwrap(wrapped: Uint8Array, context: string): Promise<Uint8Array> {
     return openBox(this.#key, wrapped.subarray(0, 12), wrapped.subarray(12), context);
   }
+}
+
+/**
+ * Nobody but the owner may touch it. Or root holds it, and lets one group of ours read it: so Kubernetes hands a Secret to a
+ * process that is not root and may own nothing.
+ */
+export function isPrivate(
+  { mode, uid, gid }: { mode: number; uid: number; gid: number },
+  us: { uid: number; groups: readonly number[] } = {
+    uid: process.getuid?.() ?? 0,
+    groups: process.getgroups?.() ?? [],
+  },
+): boolean {
+  if ((mode & 0o077) === 0) return true;
+  return (mode & 0o037) === 0 && uid === 0 && us.uid !== 0 && gid !== 0 && us.groups.includes(gid);
 }

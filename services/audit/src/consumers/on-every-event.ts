@@ -99,9 +99,11 @@ export class OnEveryEvent implements OnApplicationBootstrap, OnModuleDestroy {
   async #write(session: Kysely<Database>): Promise<void> {
     const { signal } = this.#stopping;
     const keeper = new LogKeeper(session, this.stream);
-    this.#enter('catching-up');
+    // What halted the log stands until it is known to be over, so that nobody is told in between that all is well. What the
+    // catching up looks at is over once that has passed; any other fault came of a delivery, and comes again with it.
+    if (this.#fault === undefined) this.#enter('catching-up');
     await keeper.catchUp();
-    this.#enter('writing');
+    if (this.#fault === undefined || foundByCheck(this.#fault)) this.#enter('writing');
     const end = Promise.withResolvers<void>();
     const stop = () => end.resolve();
     signal.addEventListener('abort', stop);
@@ -109,6 +111,7 @@ export class OnEveryEvent implements OnApplicationBootstrap, OnModuleDestroy {
     const take = async (batch: RawMessage[]) => {
       try {
         await keeper.take(batch.map(toStreamMessage));
+        if (this.#state === 'halted') this.#enter('writing');
       } catch (err) {
         end.reject(err);
         throw err;
@@ -143,3 +146,6 @@ export class OnEveryEvent implements OnApplicationBootstrap, OnModuleDestroy {
     this.#fault = fault;
   }
 }
+
+const foundByCheck = (fault: Error): boolean =>
+  fault instanceof LogHalted && ['audit.stream-behind', 'audit.stream-differs'].includes(fault.code);

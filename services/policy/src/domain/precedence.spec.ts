@@ -61,8 +61,8 @@ function naming(written: string): Omit<SpaceRule, 'origin' | 'verdict'> {
 const space = (written: string, says: Saying): SpaceRule => ({ origin: 'space', ...naming(written), ...says });
 const operator = (written: string, verdict: Verdict, more: Partial<Rule> = {}): Rule => ({
   origin: 'operator',
-  tool: '',
   ...naming(written),
+  tool: naming(written).tool ?? '',
   verdict,
   ...more,
 });
