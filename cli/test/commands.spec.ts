@@ -63,6 +63,22 @@ const run: RunView = {
   startedAt: null,
   completedAt: null,
 };
+const VOTED_AT = '2026-01-01T00:00:01.000Z';
+const voted: ApprovalView = {
+  ...held,
+  requirements: [
+    USUAL_REQUIREMENT,
+    { ...USUAL_REQUIREMENT, roles: [], groups: ['risk'], votes: 2, requesterExcluded: true },
+  ],
+  votes: [
+    { by: 'ben', role: 'admin', groups: ['risk'], at: VOTED_AT, counts: true, reason: `Fine${HOSTILE}` },
+    { by: 'gone', role: 'member', groups: [], at: VOTED_AT, counts: false, reason: null },
+  ],
+  missing: [
+    { votes: 0, groups: 0 },
+    { votes: 1, groups: 0 },
+  ],
+};
 const there = (view: ApprovalView = held) => {
   at.answers.set('GET /v1/approvals', { json: { items: [view] } });
   at.answers.set('GET /v1/approvals/call1', { json: view });
@@ -155,6 +171,20 @@ describe('pending and show', () => {
     expect(stdout).toContain('acme#43');
   });
 
+  it('votes: how many of how many, whose, and what they said; the words of a voter are a stranger’s', async () => {
+    there(voted);
+    const { stdout } = await at.holdpoint('pending');
+    expect(stdout).toMatch(/ 1 of 2 +injection/);
+    const shown = (await at.holdpoint('show', 'call1')).stdout;
+    expect(shown).toMatch(/needs +1 vote from an owner or an admin\n/);
+    expect(shown).toMatch(/needs +2 votes from group risk, and not from whoever it acts for\n/);
+    expect(shown).toMatch(/vote +ben \(admin, group risk\) at 2026-01-01T00:00:01\.000Z\n/);
+    expect(shown).toMatch(/vote +gone \(member\) at .*; it does not count any more\n/);
+    expect(shown).toMatch(/missing +1 more is needed from group risk\n/);
+    expect(shown).toContain('What ben said with their vote:\n  │ Fine\\u{1b}');
+    expect(shown).not.toMatch(UNSAFE);
+  });
+
   it('show everything that decides, the arguments to the last byte, and the exact commands', async () => {
     there();
     const { stdout, code } = await at.holdpoint('show', 'acme#42');
@@ -224,6 +254,15 @@ describe('approve and reject', () => {
       expect(stderr).toContain('igest');
     }
     expect(at.asked).toEqual([]);
+  });
+
+  it('a vote that does not yet release: who is needed besides', async () => {
+    there(voted);
+    at.answers.set('POST /v1/approvals/call1/decision', { json: voted });
+    const ended = await at.holdpoint('approve', 'call1', '--digest', digest);
+    expect(ended).toMatchObject({ code: 0, stderr: '' });
+    expect(ended.stdout).toContain('acme#42 is still pending.\nYour vote counts; 1 more is needed from group risk');
+    expect(ended.stdout).not.toContain('executed now');
   });
 
   it('archestra#6435: reject sends reject, with the digest that was given', async () => {

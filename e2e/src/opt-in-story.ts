@@ -27,7 +27,7 @@ export async function playOptIn(stage: OptInStage) {
     show(result ?? '');
     return endOf(home, id);
   };
-  const policyNow = async () => show((await holdpoint(home, 'ada', 'policy', 'show')).stdout);
+  const policyNow = async () => show((await holdpoint(home, 'ada', 'policy', 'show')).stdout.trimEnd());
 
   say('Nobody has allowed it. Ada asks the assistant to purge a folder all the same:');
   const first = await purge();
@@ -61,7 +61,7 @@ export async function playOptIn(stage: OptInStage) {
   assert.deepEqual(await namesIn(archive), ['april.txt'], 'the new file is still there');
 
   say('Who allowed what is kept for good:');
-  show((await holdpoint(home, 'mia', 'policy', 'audit')).stdout);
+  show((await holdpoint(home, 'mia', 'policy', 'audit')).stdout.trimEnd());
   const { entries } = await holdpointJson<SpacePolicyAudit>(home, 'mia', 'policy', 'audit');
   const changes = (action: 'added' | 'removed') =>
     entries.filter((e) => e.action === action && e.actorId === 'ada').length;

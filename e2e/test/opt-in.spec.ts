@@ -15,4 +15,4 @@ it('npm run demo -- --yes --story opt-in: refused, opted in, executed, revoked, 
     filesDeleted: 3,
     filesKept: 1,
   });
-}, 180_000);
+}, 240_000);

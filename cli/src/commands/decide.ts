@@ -1,4 +1,4 @@
-import { approvalSummary, sha256Hex } from '@holdpoint/contracts';
+import { type ApprovalSummary, approvalSummary, missingInWords, sha256Hex } from '@holdpoint/contracts';
 import type { Client } from '../client.js';
 import { ask as answerTo, canAsk } from '../confirm.js';
 import { failed, misused } from '../failure.js';
@@ -41,12 +41,19 @@ export async function decide(
   const decided = await client.post('staging', `/v1/approvals/${call.id}/decision`, body, approvalSummary);
   if (o.json) document(decided);
   else {
-    say(`${name} is ${decided.status}.`);
-    if (decided.status === 'approved')
+    say(`${name} is ${decided.status === 'pending' ? 'still pending' : decided.status}.`);
+    if (decided.status === 'pending') say(`Your vote counts; ${stillNeeded(decided)}`);
+    else if (decided.status === 'approved')
       advise(`It is executed now, and the agent is told.  See:  ${TYPED} chain ${call.id}`);
     else advise(`It will not run, and the agent is told.  See:  ${TYPED} chain ${call.id}`);
   }
   return 0;
 }
+
+/** Nothing can be missing by now where somebody else's vote came in between, or policy asks for less again. */
+const stillNeeded = ({ requirements, missing }: ApprovalSummary): string => {
+  const needed = missingInWords(requirements, missing);
+  return needed === '' ? 'nothing is missing any more: approve once more to release it.' : `${needed}.`;
+};
 
 const agreed = async (question: string): Promise<boolean> => /^y(es)?$/i.test(await answerTo(question));

@@ -30,12 +30,26 @@ async function list(client: Client, items: ApprovalSummary[]): Promise<void> {
     who(a.principal),
     span(now - Date.parse(a.stagedAt)),
     span(Date.parse(a.expiresAt) - now),
+    votesOf(a),
     [...(deceptive.has(a.id) ? ['DECEPTIVE-TEXT'] : []), ...a.flags.map((f) => inline(f, 24))].join(' '),
   ]);
-  say(...table(['CALL', 'WANTS', 'AGENT', 'FOR', 'WAITS', 'EXPIRES IN', 'FLAGS'], rows));
+  say(...table(['CALL', 'WANTS', 'AGENT', 'FOR', 'WAITS', 'EXPIRES IN', 'VOTES', 'FLAGS'], rows));
   say('');
   if (deceptive.size > 0) say('DECEPTIVE-TEXT: what the call holds is not what it looks like; show says where.', '');
   advise(`To look at one:  ${TYPED} show ${rows[0]?.[0]}`);
+}
+
+/** Of the requirement that lacks most, such as `1 of 2`. */
+function votesOf({ requirements, missing }: ApprovalSummary): string {
+  const open = requirements.map((r, i) => ({
+    of: r.votes,
+    ...(missing[i] ?? { votes: r.votes, groups: r.fromGroups }),
+  }));
+  const most = open.sort((a, b) => b.votes - a.votes || b.groups - a.groups)[0];
+  if (most === undefined) return '';
+  const groups =
+    most.votes === 0 && most.groups > 0 ? `, ${most.groups} more group${most.groups === 1 ? '' : 's'}` : '';
+  return `${most.of - most.votes} of ${most.of}${groups}`;
 }
 
 /** The calls whose arguments can deceive the eye. One that cannot be opened is not among them: show says why. */

@@ -1,4 +1,11 @@
-import { type ApprovalView, approvalView, type CallPreviewView, callPreviewView } from '@holdpoint/contracts';
+import {
+  type ApprovalView,
+  approvalView,
+  type CallPreviewView,
+  callPreviewView,
+  missingInWords,
+  requirementInWords,
+} from '@holdpoint/contracts';
 import { fieldsOf, odditiesOf } from '../argument-text.js';
 import type { Client } from '../client.js';
 import { advise, document, say, TYPED } from '../output.js';
@@ -42,6 +49,9 @@ export function described(a: ApprovalView, now = Date.now()): string[] {
       ['held', `${a.stagedAt} (${span(now - Date.parse(a.stagedAt))} ago)`],
       ['expires', `${a.expiresAt}${expires}`],
       ["policy's flags", a.flags.length === 0 ? 'none' : a.flags.map((f) => inline(f, 64)).join(', ')],
+      ...a.requirements.map((r): [string, string] => ['needs', inline(requirementInWords(r), 2000)]),
+      ...a.votes.map((v): [string, string] => ['vote', voteInWords(v, a.status)]),
+      ...missingOf(a),
       ['call', a.id],
       ['digest', a.digest],
       ...outcomeOf(a),
@@ -63,8 +73,22 @@ export function described(a: ApprovalView, now = Date.now()): string[] {
       '  WARNING: these arguments can deceive the eye. They contain',
       ...odd.map((o) => `    ${o.count} × ${o.what}`),
     );
+  for (const v of a.votes)
+    if (v.reason !== null) lines.push('', `  What ${inline(v.by, 128)} said with their vote:`, ...block(v.reason));
   if (a.reason !== null) lines.push('', '  The reason given:', ...block(a.reason));
   return lines;
+}
+
+const voteInWords = (v: ApprovalView['votes'][number], status: ApprovalView['status']): string => {
+  const as = [v.role, ...v.groups.map((g) => `group ${g}`)].join(', ');
+  const lost = status === 'pending' && !v.counts ? '; it does not count any more' : '';
+  return `${inline(v.by, 128)} (${as}) at ${v.at}${lost}`;
+};
+
+function missingOf(a: ApprovalView): [string, string][] {
+  if (a.status !== 'pending') return [];
+  const needed = missingInWords(a.requirements, a.missing);
+  return [['missing', needed === '' ? 'nothing: whoever may vote releases it by approving' : inline(needed, 2000)]];
 }
 
 function outcomeOf(a: ApprovalView): [string, string][] {

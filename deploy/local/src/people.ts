@@ -15,5 +15,8 @@ export const PEOPLE: readonly Person[] = [
   { id: 'otto', name: 'Otto Brandt', spaces: { other: 'owner' } },
 ];
 
+/** Who may halt everything. */
+export const OPERATORS = ['ada'];
+
 /** Who may create spaces: the owners above. */
 export const SPACE_CREATORS = PEOPLE.filter((p) => Object.values(p.spaces).includes('owner')).map((p) => p.id);

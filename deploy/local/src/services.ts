@@ -5,7 +5,7 @@ import { demoDatabaseUrl } from './demo-database.js';
 import { AUDIENCE } from './development-issuer.js';
 import type { Home } from './home.js';
 import { busUrl } from './own-bus.js';
-import { SPACE_CREATORS } from './people.js';
+import { OPERATORS, SPACE_CREATORS } from './people.js';
 import type { Endpoint, Ports } from './ports.js';
 import { REPOSITORY } from './repository.js';
 import { secretVariables } from './secret-variables.js';
@@ -58,6 +58,8 @@ export function servicePrograms(settings: Settings, home: Home, secrets: Secrets
         password: secrets.database['policy-reader'],
       }),
       SPACE_CREATORS: SPACE_CREATORS.join(' '),
+      HOLDPOINT_OPERATORS: OPERATORS.join(' '),
+      ...given('HOLDPOINT_OPERATORS', 'CHECK_VALID_MS'),
     },
     taskboard: { ENGINE_URL: `http://127.0.0.1:${ports.engine}` },
   };

@@ -208,7 +208,8 @@ export const approvalStatus = z.enum(['pending', ...decision.options]);
 /** What became of an approved call. */
 export const executionState = z.enum(['waiting', 'executing', 'in-doubt', 'closed']);
 
-const voteView = castVote.extend({
+const voteView = z.object({
+  ...castVote.shape,
   at: timestamp,
   /** Of a pending call: false when the voter is by now nobody whose vote counts. */
   counts: z.boolean(),

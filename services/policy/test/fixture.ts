@@ -45,6 +45,7 @@ const TOKENS = {
   loner: 'token-of-nobodys-member',
   staging: 'token-of-staging',
   audit: 'token-of-audit',
+  engine: 'token-of-the-engine',
 };
 const person = (id: string, spaces: object, token: string) => ({ id, name: id, spaces, tokenSha256: sha256Hex(token) });
 
@@ -65,6 +66,7 @@ export async function openPolicy() {
       services: [
         { id: 'staging', tokenSha256: sha256Hex(TOKENS.staging) },
         { id: 'audit', tokenSha256: sha256Hex(TOKENS.audit) },
+        { id: 'agent-engine', tokenSha256: sha256Hex(TOKENS.engine) },
       ],
     }),
   );

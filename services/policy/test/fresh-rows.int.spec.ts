@@ -1,9 +1,11 @@
 import { type PolicyCheckReply, policyCheckReply, USUAL_REQUIREMENT } from '@holdpoint/contracts';
+import { openDatabase } from '@holdpoint/runtime';
 import { eventually } from '@holdpoint/testing';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { sql } from 'kysely';
 import { RATE_LIMIT } from '../src/domain/rules.js';
 import { RateCalls } from '../src/store/rate-calls.js';
+import type { PolicyDatabase } from '../src/store/schema.js';
 import type { Proposing } from './fixture.js';
 import { openSpaces, type SpacesFixture } from './spaces-fixture.js';
 
@@ -150,6 +152,14 @@ describe('the registry', () => {
 });
 
 describe('the rate limit', () => {
+  const call = (callId: string, user: string, at: Date) => ({
+    callId,
+    spaceId: SPACE,
+    principal: { kind: 'person' as const, id: user },
+    server: 'builtin',
+    tool: 'Mail',
+    at,
+  });
   const rows = (user: string) => spaces.db.selectFrom('rate_calls').selectAll().where('user_id', '=', user).execute();
 
   test('of 100 calls that race over two instances exactly 30 pass; held calls count, refused ones do not', async () => {
@@ -173,23 +183,26 @@ describe('the rate limit', () => {
     });
   }, 60_000);
 
+  test('of 100 calls that are counted at the same moment by two services exactly 30 pass', async () => {
+    const pools = [1, 2].map(() => openDatabase<PolicyDatabase>(spaces.url('policy'), { max: 10 }));
+    const services = pools.map((db) => new RateCalls(db.withSchema('policy')));
+    const at = new Date();
+    const passed = await Promise.all(
+      Array.from({ length: 100 }, (_, i) => services[i % 2]?.passes(call(`at-once-${i}`, 'at-once', at), RATE_LIMIT)),
+    );
+    expect(passed.filter(Boolean)).toHaveLength(RATE_LIMIT.calls);
+    await Promise.all(pools.map((db) => db.destroy()));
+  });
+
   test('a call that is judged again finds its own row, and what is a day old is forgotten', async () => {
     const calls = new RateCalls(spaces.db);
-    const call = (callId: string, at: Date) => ({
-      callId,
-      spaceId: SPACE,
-      principal: { kind: 'person' as const, id: 'again' },
-      server: 'builtin',
-      tool: 'Mail',
-      at,
-    });
     const limit = { calls: 1, seconds: 60 };
     const now = new Date();
-    const old = call('old', new Date(now.getTime() - 25 * 3_600_000));
+    const old = call('old', 'again', new Date(now.getTime() - 25 * 3_600_000));
     expect(await calls.passes(old, limit)).toBe(true);
     for (let time = 0; time < 3; time += 1) {
-      expect(await calls.passes(call('first', now), limit)).toBe(true);
-      expect(await calls.passes(call('second', now), limit)).toBe(false);
+      expect(await calls.passes(call('first', 'again', now), limit)).toBe(true);
+      expect(await calls.passes(call('second', 'again', now), limit)).toBe(false);
     }
     await calls.forget();
     expect((await rows('again')).map((r) => r.call_id).toSorted()).toEqual(['first', 'second']);

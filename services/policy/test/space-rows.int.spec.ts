@@ -109,3 +109,21 @@ test('opt-ins, rules, halts and revision come with it, the widest halt first', a
   expect((await reader.read('full', 'assistant')).halted).toBe('space');
   expect((await reader.read('elsewhere', 'assistant')).halted).toBeNull();
 });
+
+test('its time is not later than its rows, even when it had to wait for them', async () => {
+  const { now: first } = await reader.read('waiting', 'assistant');
+  const blocked = fixture.db.transaction().execute(async (tx) => {
+    await sql`LOCK TABLE policy.halts IN ACCESS EXCLUSIVE MODE`.execute(tx);
+    const reading = reader.read('waiting', 'assistant');
+    await eventually(async () => {
+      const { rows } =
+        await sql`SELECT FROM pg_locks WHERE NOT granted AND relation = 'policy.halts'::regclass`.execute(tx);
+      return rows.length > 0 || undefined;
+    });
+    const { rows } = await sql<{ now: Date }>`SELECT clock_timestamp() AS now`.execute(tx);
+    return { reading, waited: (rows[0] as { now: Date }).now };
+  });
+  const { reading, waited } = await blocked;
+  const { now } = await reading;
+  expect(now >= first && now <= waited).toBe(true);
+});

@@ -10,13 +10,14 @@ afterAll(() => f.close());
 
 let n = 0;
 let space: string;
-beforeEach(async () => {
+const found = async () => {
   space = `space-${++n}`;
   await f.found(space);
-});
+};
 
 const at = (rest: string) => `/api/v1/spaces/${space}/${rest}`;
 const get = (as: string, rest: string) => f.ask(as, 'GET', at(rest));
+const put = (as: string, rules: object[]) => f.ask(as, 'PUT', at('rules'), { rules });
 const anything = {
   server: null,
   tool: null,
@@ -29,7 +30,7 @@ const anything = {
 const twoOfRisk = { roles: [], users: [], groups: ['risk'], votes: 2, fromGroups: 0, requesterExcluded: true };
 
 describe('rules', () => {
-  const put = (as: string, rules: object[]) => f.ask(as, 'PUT', at('rules'), { rules });
+  beforeEach(found);
 
   test('a list replaces the list; an absent field stands for any; the audit has one row for each rule added or removed', async () => {
     expect((await get('mia', 'rules')).body).toEqual({ spaceId: space, rules: [], updatedAt: null, updatedBy: null });
@@ -66,6 +67,10 @@ describe('rules', () => {
     expect(f.codeOf(await put('otto', []))).toBe('404 auth.not-found');
     expect((await put('ben', [])).body).toMatchObject({ rules: [], updatedBy: 'ben' });
   });
+});
+
+describe('rules refused', () => {
+  beforeAll(found);
 
   test.each<[string, object, string]>([
     ['an unknown tool', { tool: 'Mial', verdict: 'deny' }, 'rules.1.tool'],
@@ -98,6 +103,7 @@ describe('rules', () => {
 });
 
 test('the tools of a space, each action with what would become of it, agent by agent', async () => {
+  await found();
   await f.ask('ada', 'PUT', at('rules'), {
     rules: [{ tool: 'Mail', action: 'send', agent: 'cleaner', verdict: 'deny' }],
   });
@@ -122,6 +128,8 @@ test('the tools of a space, each action with what would become of it, agent by a
 });
 
 describe('halts', () => {
+  beforeEach(found);
+
   const halt = (as: string, body: object) => f.ask(as, 'POST', '/api/v1/halts', { reason: 'Look first.', ...body });
   const lift = (as: string, id: string) => f.ask(as, 'POST', `/api/v1/halts/${id}/lift`);
   const listed = async (as: string, query = `?spaceId=${space}`) =>
@@ -185,6 +193,7 @@ describe('halts', () => {
 });
 
 test('members have groups, and services are told of them', async () => {
+  await found();
   const groupsOf = async (userId: string) =>
     (await f.ask('staging', 'GET', `/internal/members/${userId}/spaces`)).body.groups[space];
   expect(await groupsOf('mia')).toEqual(['risk']);

@@ -28,6 +28,7 @@ import {
   loadConfig,
   MasterKey,
   openDatabase,
+  type Standing,
   sha256Hex,
 } from '@holdpoint/runtime';
 import { eventually, startBus, testDatabase } from '@holdpoint/testing';
@@ -95,6 +96,8 @@ async function policyEnd() {
   const end = {
     answer: ALLOWED as PolicyCheckReply | 'garbage' | 'silence' | 'error',
     asked: 0,
+    /** Whom policy says to be what, where an issuer is set. */
+    members: new Map<string, Standing>(),
     /** The votes that the last question named. */
     votes: [] as CastVote[],
     url: '',
@@ -104,6 +107,12 @@ async function policyEnd() {
     },
   };
   const server = createServer(async (request, reply) => {
+    const asksOf = /^\/internal\/members\/([^/]+)\/spaces$/.exec(request.url ?? '')?.[1];
+    if (asksOf !== undefined) {
+      reply.writeHead(200, { 'content-type': 'application/json' });
+      reply.end(JSON.stringify({ userId: asksOf, ...(end.members.get(asksOf) ?? { spaces: {} }) }));
+      return;
+    }
     end.asked += 1;
     end.votes = policyCheckRequest.parse(JSON.parse(await text(request))).votes ?? [];
     if (request.headers.authorization !== `Bearer ${SERVICE_TOKEN}`) throw new Error('the question bears no token');

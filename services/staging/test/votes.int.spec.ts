@@ -6,7 +6,7 @@ import {
   problem,
   USUAL_REQUIREMENT,
 } from '@holdpoint/contracts';
-import { eventually } from '@holdpoint/testing';
+import { eventually, testIssuer } from '@holdpoint/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { sql } from 'kysely';
 import {
@@ -307,6 +307,38 @@ describe('between a vote and the release', () => {
     expect(await counted('vrita', h)).toMatchObject({ status: 'pending', missing: [{ votes: 0, groups: 1 }] });
     expect(await counted('vopal', h)).toMatchObject({ status: 'approved' });
   });
+});
+
+test('where an issuer is set, what voters are is asked of policy, at each vote', async () => {
+  const issuer = await testIssuer();
+  const { members } = fixture.policy;
+  const of = (...groups: string[]) => ({ spaces: { acme: 'member' as const }, groups: { acme: groups } });
+  for (const [who, group] of [
+    ['vrita', 'risk'],
+    ['vrob', 'risk'],
+    ['vopal', 'ops'],
+  ] as const)
+    members.set(who, of(group));
+  const { url: at, close } = await fixture.start({ OIDC_ISSUER: issuer.url, OIDC_AUDIENCE: issuer.audience });
+  try {
+    const h = await held([ACROSS]);
+    const vote = async (who: string) => {
+      const response = await fetch(`${at}/v1/approvals/${h.id}/decision`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${await issuer.token(who)}` },
+        body: JSON.stringify({ decision: 'approve', digest: h.digest }),
+      });
+      return approvalSummary.parse(await response.json());
+    };
+    expect(await vote('vrita')).toMatchObject({ status: 'pending', votes: [{ by: 'vrita', groups: ['risk'] }] });
+    members.set('vrita', of());
+    expect(await vote('vopal')).toMatchObject({ status: 'pending', missing: [{ votes: 1, groups: 1 }] });
+    expect(await vote('vrob')).toMatchObject({ status: 'approved' });
+    expect((await decisionOn(h)).event.data.votes?.map((v) => v.by)).toEqual(['vopal', 'vrob']);
+  } finally {
+    await close();
+    await issuer.stop();
+  }
 });
 
 describe('the table holds the rules by itself', () => {

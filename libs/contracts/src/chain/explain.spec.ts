@@ -36,6 +36,41 @@ const expected: [HoldpointEvent, string][] = [
     make('policy.member-changed', 'acme', { userId: 'bob', displayName: 'Bob', role: null, changedBy: BOB }),
     'bob (Bob) is no longer a member, by bob',
   ],
+  [
+    make('policy.changed', 'acme', {
+      what: 'preferences',
+      revision: 3,
+      by: ADA,
+      added: ['git/repo%2Edrop'],
+      removed: ['FileRW.purge_folder'],
+    }),
+    'the preferences of the space change by ada, revision 3; added "git/repo%2Edrop"; removed FileRW.purge_folder',
+  ],
+  [
+    make('policy.changed', 'acme', {
+      what: 'halt',
+      revision: 4,
+      by: ADA,
+      added: [],
+      removed: [],
+      halt: { id: 'h', scope: 'agent', agent: 'secretary', reason: 'x', lifted: false },
+    }),
+    'a halt is set (agent secretary) by ada, revision 4',
+  ],
+  [
+    make('tool.announced', 'tool', {
+      server: 'builtin',
+      tool: 'Clock',
+      origin: 'builtin',
+      description: 'x',
+      affectedData: null,
+      schemaDigest: 'a'.repeat(64),
+      agents: ['secretary'],
+      actions: [],
+      withdrawn: false,
+    }),
+    '1 agent of the space have Clock of builtin with 0 actions',
+  ],
   [call.staged(), 'held for a person as acme#1 by "builtin: Mail.send" until 2030-01-02T00:00:00.000Z'],
   [call.voted(), 'bob votes to approve acme#1'],
   [

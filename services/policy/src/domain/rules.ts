@@ -103,7 +103,6 @@ export const EXPIRES_AFTER_SECONDS = 3 * 24 * 3600;
 const STRICTNESS: Record<Verdict, number> = { auto: 0, approve: 1, deny: 2 };
 
 export const stricter = (a: Verdict, b: Verdict): boolean => STRICTNESS[a] > STRICTNESS[b];
-export const strictest = (a: Verdict, b: Verdict): Verdict => (stricter(b, a) ? b : a);
 
 /** The rule as people write it, for events and pages. Never matched against. */
 export function describeRule(rule: Rule | SpaceRule): string {

@@ -81,7 +81,7 @@ const mutations: ((name: string, at: number) => string | null)[] = [
   () => null,
 ];
 
-test('pipefy/ai-toolkit#630, qwen-code#10199: no spelling of a declared action or tool gets a weaker verdict, or weaker terms of a release, than the plain one', () => {
+test('pipefy/ai-toolkit#630, qwen-code#10199: no spelling of a declared action or tool gets a weaker verdict than the plain one', () => {
   const cases = fc.record({
     rules: fc.array(rule, { maxLength: 8 }),
     spaceRules: fc.array(spaceRule, { maxLength: 5 }),

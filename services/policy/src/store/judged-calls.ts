@@ -50,12 +50,17 @@ export const judgedCalls = {
     const from = since === undefined ? sql`` : sql`AND d.decided_at >= ${since}`;
     const older =
       before === undefined ? sql`` : sql`AND (d.decided_at, d.call_id) < (${before.decidedAt}, ${before.callId})`;
+    // The page first: joined before it is cut, every page would read the whole history.
     const { rows } = await sql<Row>`
-      SELECT d.call_id, d.decided_at, coalesce(d.would_be, d.verdict) AS verdict, d.reason, j.call_id IS NOT NULL AS known,
+      WITH page AS MATERIALIZED (
+        SELECT d.call_id, d.space_id, d.decided_at, coalesce(d.would_be, d.verdict) AS verdict, d.reason
+        FROM policy.decisions d
+        WHERE d.space_id = ${spaceId} ${from} ${older}
+        ORDER BY d.decided_at DESC, d.call_id DESC LIMIT ${limit})
+      SELECT p.call_id, p.decided_at, p.verdict, p.reason, j.call_id IS NOT NULL AS known,
              j.agent, j.server, j.tool, j.action, j.hint, j.scope, j.origin, j.flags
-      FROM policy.decisions d LEFT JOIN policy.judged_calls j ON j.call_id = d.call_id AND j.space_id = d.space_id
-      WHERE d.space_id = ${spaceId} ${from} ${older}
-      ORDER BY d.decided_at DESC, d.call_id DESC LIMIT ${limit}
+      FROM page p LEFT JOIN policy.judged_calls j ON j.call_id = p.call_id AND j.space_id = p.space_id
+      ORDER BY p.decided_at DESC, p.call_id DESC
     `.execute(tx);
     return rows.map(({ call_id, decided_at, verdict, reason, known, ...facts }) => ({
       callId: call_id,
