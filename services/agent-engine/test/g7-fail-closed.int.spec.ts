@@ -72,7 +72,7 @@ describe('G7, the engine: fail closed', () => {
       of(Secrets),
       { verdictMs: 1, stagedMs: 1 },
     );
-    const [known] = await stream();
+    const known = (await stream()).find((m) => m.event.type === 'run.queued');
     const { conversationId, agent, model, source, principal } = (known as Stored<'run.queued'>).event.data;
     await gate.pass(
       {
