@@ -25,5 +25,12 @@ export function run(program: string, args: string[], env: Record<string, string>
   });
 }
 
-/** The last line of a program that ends in one JSON object. */
-export const lastLine = <T>(ran: Ran): T => JSON.parse(ran.stdout.trimEnd().split('\n').at(-1) ?? '') as T;
+/** The last line of a program that ends in one JSON object. @throws with what it said when it ends in something else */
+export function lastLine<T>(ran: Ran): T {
+  const last = ran.stdout.trimEnd().split('\n').at(-1) ?? '';
+  try {
+    return JSON.parse(last) as T;
+  } catch {
+    throw new Error(`ended with code ${ran.code} and without its JSON line; it said:\n${ran.stderr.slice(-4_000)}`);
+  }
+}
