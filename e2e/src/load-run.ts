@@ -30,7 +30,10 @@ const SERVICES: ServiceName[] = ['agent-engine', 'policy', 'staging', 'taskboard
 
 /** Many conversations at once on one machine: every second held call is approved, the others rejected. */
 export async function loadRun(conversations: number, say: (text: string) => void): Promise<LoadResult> {
-  const stack = await startStack({ ports: 'free', env: { POLICY_RATE_LIMIT: '100000/1' } });
+  const stack = await startStack({
+    ports: 'free', // a hundred decisions in one moment, on a machine that may have other things to do: nobody is turned away for that
+    env: { POLICY_RATE_LIMIT: '100000/1', POLICY_TIMEOUT_MS: '10000' },
+  });
   try {
     const api = (service: keyof typeof stack.urls) =>
       new Api({ url: stack.urls[service], token: stack.people['ada'] ?? '' });

@@ -9,8 +9,8 @@ import { Backoff, Bell, pauseFor } from './pause.js';
 import { pull } from './pull.js';
 import { Slots } from './slots.js';
 
-/** How much later than asked for a message may come again. */
-const GRACE_MS = 250;
+/** How much later than asked for a message may come again: a broker or a process that is busy takes its time. */
+const GRACE_MS = 1_000;
 
 export interface ConsumerLoopOptions {
   bus: Bus;
