@@ -41,6 +41,6 @@ export default {
   globalSetup: './tools/jest-services.mjs',
   globalTeardown: './tools/jest-teardown.mjs',
   maxWorkers: 2,
-  testTimeout: 30_000,
+  testTimeout: 60_000,
   projects: [...['libs', 'services', 'deploy'].flatMap(inside), 'cli', 'e2e'].map(project),
 };

@@ -55,7 +55,7 @@ test('Archon#2146: 200 rounds of 50 racing approvals and rejections have one win
   }
   expect(won.approved + won.rejected).toBe(drafts.length);
   expect(await decisionsStored(200)).toEqual({ events: 200, calls: 200 });
-}, 60_000);
+}, 180_000);
 
 test('10 rounds of 50 people who approve at two instances at once have one winner each', async () => {
   const drafts = await held(10);
@@ -77,4 +77,4 @@ test('10 rounds of 50 people who approve at two instances at once have one winne
       });
   }
   expect(await decisionsStored(210)).toEqual({ events: 210, calls: 210 });
-});
+}, 180_000);
