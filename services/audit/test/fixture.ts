@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -44,7 +44,18 @@ const people = {
   services: [{ id: 'staging', tokenSha256: sha256Hex(tokenOf('staging')) }],
 };
 
-const TABLES = new Set(['event_log', 'audit_log', 'run_receipts', 'position']);
+const TABLES = new Set([
+  'event_log',
+  'audit_log',
+  'run_receipts',
+  'position',
+  'tree_tiles',
+  'checkpoints',
+  'signing_keys',
+]);
+
+export const newSigningKey = (): string =>
+  generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 
 export interface Answer {
   status: number;
@@ -64,6 +75,8 @@ export class World {
     readonly hub: Bus,
     readonly keyring: Keyring,
     readonly env: NodeJS.ProcessEnv,
+    /** Writes a file that nobody else may read. */
+    readonly file: (name: string, content: string) => Promise<string>,
   ) {}
 
   static async open(): Promise<World> {
@@ -87,13 +100,15 @@ export class World {
       HOLDPOINT_MASTER_KEY_FILE: masterKey,
       LOG_LEVEL: 'fatal',
       AUDIT_RETRY_MS: '100',
+      AUDIT_SIGNING_KEY_FILE: await file('signing.key', newSigningKey()),
+      AUDIT_CHECKPOINT_MS: '50',
     };
     const hub = await connectBus({ servers: bus.url, ...bus.credentials('hub'), name: 'hub', apiPrefix: '$JS.API' });
     const db = openDatabase<Database>(`${database.url('superuser')}?options=-csearch_path%3Daudit`);
     const engine = openDatabase<unknown>(database.url('agent-engine'));
     const keyring = new Keyring(engine, MasterKey.fromFile(masterKey), { cacheMs: 0 });
     await keyring.create(SPACE, CONVERSATION);
-    const world = new World(bus, database, db, hub, keyring, env);
+    const world = new World(bus, database, db, hub, keyring, env, file);
     world.#closers.push(
       () => rm(dir, { recursive: true }),
       () => bus.stop(),
