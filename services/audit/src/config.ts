@@ -1,3 +1,4 @@
+import { userId } from '@holdpoint/contracts';
 import { baseConfig } from '@holdpoint/runtime';
 import { z } from 'zod';
 
@@ -43,12 +44,14 @@ export const auditConfig = baseConfig.extend({
     .enum(['halt', 'catch-up'])
     .default('halt')
     .describe('halt, or catch-up for one start after a backup was restored'),
-  /** May export the whole log. */
+  /** May export the whole log; nobody unless set. */
   AUDIT_AUDITORS: z
     .string()
     .default('')
-    .transform((ids) => ids.split(/[\s,]+/).filter(Boolean))
-    .describe("people's ids with spaces between"),
+    .transform((text) => text.split(/\s+/).filter(Boolean))
+    .pipe(z.array(userId))
+    .describe('user ids separated by spaces'),
+  AUDIT_EXPORTS_MAX: z.coerce.number().int().min(1).max(100).default(4).describe('exports at once, from 1 to 100'),
 });
 export type AuditConfig = z.infer<typeof auditConfig>;
 

@@ -39,6 +39,7 @@ const tokenOf = (person: string): string => `token-of-${person}-0123456789`;
 const people = {
   people: [
     { id: 'ann', name: 'Ann', spaces: { [SPACE]: 'member' }, tokenSha256: sha256Hex(tokenOf('ann')) },
+    { id: 'otto', name: 'Otto, an auditor', spaces: {}, tokenSha256: sha256Hex(tokenOf('otto')) },
     { id: 'eve', name: 'Eve', spaces: { other: 'owner' }, tokenSha256: sha256Hex(tokenOf('eve')) },
   ],
   services: [{ id: 'staging', tokenSha256: sha256Hex(tokenOf('staging')) }],
@@ -102,6 +103,7 @@ export class World {
       AUDIT_RETRY_MS: '100',
       AUDIT_SIGNING_KEY_FILE: await file('signing.key', newSigningKey()),
       AUDIT_CHECKPOINT_MS: '50',
+      AUDIT_AUDITORS: 'otto',
     };
     const hub = await connectBus({ servers: bus.url, ...bus.credentials('hub'), name: 'hub', apiPrefix: '$JS.API' });
     const db = openDatabase<Database>(`${database.url('superuser')}?options=-csearch_path%3Daudit`);
@@ -187,6 +189,24 @@ export class World {
   async get(path: string, person = 'ann'): Promise<Answer> {
     const answer = await fetch(`${this.url}${path}`, { headers: { authorization: `Bearer ${tokenOf(person)}` } });
     return { status: answer.status, body: (await answer.json()) as Answer['body'] };
+  }
+
+  /** What is not one JSON document. */
+  async text(path: string, person = 'ann'): Promise<string> {
+    const answer = await fetch(`${this.url}${path}`, { headers: { authorization: `Bearer ${tokenOf(person)}` } });
+    return answer.text();
+  }
+
+  /** Waits until the latest checkpoint covers everything that is logged now. */
+  async signed(): Promise<{ number: number; size: number; root: Buffer; note: string }> {
+    const size = await this.db
+      .selectFrom('event_log')
+      .select((e) => e.fn.countAll<number>().as('n'))
+      .executeTakeFirstOrThrow();
+    const latest = () =>
+      this.db.selectFrom('checkpoints').selectAll().orderBy('number', 'desc').limit(1).executeTakeFirst();
+    await eventually(async () => (await latest())?.size === size.n, { timeoutMs: 30_000, what: 'the signing' });
+    return (await latest()) as Awaited<ReturnType<World['signed']>>;
   }
 
   /** Entries of a query, checked against the contract. */

@@ -18,8 +18,8 @@ export class TreeDamaged extends LogHalted {
 }
 
 const TILE_HEIGHT = 8;
-/** 16 KiB each. */
-const TILES_KEPT = 128;
+/** 16 KiB of hashes each. */
+const TILES_KEPT = 32;
 
 /**
  * The tree as it was when it had `size` leaves, read from the tables; of a later one it shows nothing. Nodes are read once:
