@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { auditCommands } from './audit-commands.js';
 import { Client } from './client.js';
 import { errorRates } from './commands/audit.js';
 import { cancel } from './commands/cancel.js';
@@ -137,9 +138,8 @@ export function program(exit: (code: number) => void): Command {
       .action(async (ref: string, _o: object, c: Command) =>
         exit(await commandTask(client(c), command, ref, asked(c))),
       );
-  root
-    .command('audit')
-    .description('what the audit log tells')
+  const audit = root.command('audit').description('what the audit log tells');
+  audit
     .command('error-rates')
     .description('how the calls of each tool and action ended')
     .option('--space <space>', 'of this space alone')
@@ -147,6 +147,7 @@ export function program(exit: (code: number) => void): Command {
     .option('--to <time>', 'before')
     .option('--bucket <span>', 'by hour or by day')
     .action(async (o: object, c: Command) => exit(await errorRates(client(c), { ...o, ...asked(c) })));
+  auditCommands(audit, { client, asked, exit });
   root
     .command('chain')
     .description('print a run or a call event by event, from the stream')

@@ -1,10 +1,10 @@
 import { createPublicKey, verify } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CHECKPOINT_STREAM, STREAM, subjectOf } from '@holdpoint/contracts';
+import { CHECKPOINT_STREAM, subjectOf } from '@holdpoint/contracts';
 import { newId } from '@holdpoint/eventing';
 import { eventually } from '@holdpoint/testing';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
 import { Edge } from '../src/domain/merkle/edge.js';
 import { foldRight, leafHash, nodeHash } from '../src/domain/merkle/hashes.js';
@@ -14,10 +14,10 @@ import { CallMaker, newSigningKey, runEvents, SPACE, World } from './fixture.js'
 
 let world: World;
 let app: INestApplication;
-beforeEach(async () => {
+const opens = async () => {
   world = await World.open();
-});
-afterEach(() => world.close());
+};
+const closes = () => world.close();
 
 type Line = Record<string, unknown> & { kind: string };
 const linesOf = (text: string) =>
@@ -70,64 +70,73 @@ const published = async () => {
 const storedNotes = async () =>
   (await world.db.selectFrom('checkpoints').select('note').orderBy('number').execute()).map((c) => c.note);
 
-it('signs the root over everything that was logged, over restarts and for a log that had no tree', async () => {
-  const file = join(await world.file('checkpoints.jsonl', '{"kind":"checkpoint","no'));
-  app = await world.start({ AUDIT_BATCH_MAX: '37', AUDIT_CHECKPOINT_FILE: file });
-  await publishSome(150);
-  await world.signed();
-  await app.close();
-  app = await world.start({ AUDIT_CHECKPOINT_FILE: file });
-  await publishSome(150);
-  const { root, note } = await world.signed();
-  expect(root).toEqual(rootOf(await leavesOfLog()));
-  const { origin, keys: known } = await keys();
-  expect(known).toHaveLength(1);
-  expect(verified(known[0]?.vkey as string, note)).toBe(true);
-  expect(note.split('\n').slice(0, 4)).toEqual([origin, '300', root.toString('base64'), 'first 1']);
-  expect(await world.text('/v1/audit/checkpoint', 'eve')).toBe(note);
-  const tiles = () => world.db.selectFrom('tree_tiles').selectAll().orderBy('level').execute();
-  const before = await tiles();
-  expect(before).toHaveLength(1);
+describe('checkpoints', () => {
+  beforeEach(opens);
+  afterEach(closes);
 
-  await app.close();
-  await world.force('TRUNCATE tree_tiles');
-  app = await world.start({ AUDIT_CHECKPOINT_FILE: file });
-  await publishSome(10);
-  expect((await world.signed()).root).toEqual(rootOf(await leavesOfLog()));
-  expect(await tiles()).toEqual(before);
+  it('signs the root over everything that was logged, over restarts and for a log that had no tree', async () => {
+    const file = join(await world.file('checkpoints.jsonl', '{"kind":"checkpoint","no'));
+    app = await world.start({ AUDIT_BATCH_MAX: '37', AUDIT_CHECKPOINT_FILE: file });
+    await publishSome(150);
+    await world.signed();
+    await app.close();
+    app = await world.start({ AUDIT_CHECKPOINT_FILE: file });
+    await publishSome(150);
+    const { root, note } = await world.signed();
+    expect(root).toEqual(rootOf(await leavesOfLog()));
+    const { origin, keys: known } = await keys();
+    expect(known).toHaveLength(1);
+    expect(verified(known[0]?.vkey as string, note)).toBe(true);
+    expect(note.split('\n').slice(0, 4)).toEqual([origin, '300', root.toString('base64'), 'first 1']);
+    expect(await world.text('/v1/audit/checkpoint', 'eve')).toBe(note);
+    const tiles = () => world.db.selectFrom('tree_tiles').selectAll().orderBy('level').execute();
+    const before = await tiles();
+    expect(before).toHaveLength(1);
 
-  const notes = await storedNotes();
-  await eventually(async () => (await published()).length === notes.length);
-  expect(await published()).toEqual(notes);
-  await eventually(async () => (await readFile(file, 'utf8')).includes(JSON.stringify(notes.at(-1))));
-  const kept = (await readFile(file, 'utf8'))
-    .split('\n')
-    .slice(1, -1)
-    .map((l) => JSON.parse(l) as Line);
-  expect(kept.filter((k) => k.kind === 'checkpoint').map((k) => k['note'])).toEqual(notes);
-}, 90_000);
+    await app.close();
+    await world.force('TRUNCATE tree_tiles');
+    app = await world.start({ AUDIT_CHECKPOINT_FILE: file });
+    await publishSome(10);
+    expect((await world.signed()).root).toEqual(rootOf(await leavesOfLog()));
+    expect(await tiles()).toEqual(before);
 
-it('checkpoints that the stream did not take are published at the next start, and none twice', async () => {
-  app = await world.start();
-  await publishSome(5);
-  await world.signed();
-  await eventually(async () => (await published()).length === (await storedNotes()).length);
-  const { config } = await world.hub.jsm.streams.info(CHECKPOINT_STREAM);
-  await world.hub.jsm.streams.update(CHECKPOINT_STREAM, { ...config, max_msgs: (await published()).length + 1 });
-  for (let i = 0; i < 3; i++) {
+    const notes = await storedNotes();
+    await eventually(async () => (await published()).length === notes.length);
+    expect(await published()).toEqual(notes);
+    await eventually(async () => (await readFile(file, 'utf8')).includes(JSON.stringify(notes.at(-1))));
+    const kept = (await readFile(file, 'utf8'))
+      .split('\n')
+      .slice(1, -1)
+      .map((l) => JSON.parse(l) as Line);
+    expect(kept.filter((k) => k.kind === 'checkpoint').map((k) => k['note'])).toEqual(notes);
+  }, 90_000);
+
+  it('checkpoints that the stream did not take are published at the next start, none twice, and by audit alone', async () => {
+    await expect(world.publishRaw('policy', 'checkpoint.log', 'forged')).rejects.toThrow();
+    app = await world.start();
     await publishSome(5);
     await world.signed();
-  }
-  await app.close();
-  const notes = await storedNotes();
-  expect((await published()).length).toBeLessThan(notes.length);
-  await world.hub.jsm.streams.update(CHECKPOINT_STREAM, { ...config, max_msgs: -1 });
-  await world.start();
-  await eventually(async () => (await published()).length >= notes.length);
-  expect(await published()).toEqual(notes);
-}, 60_000);
+    await eventually(async () => (await published()).length === (await storedNotes()).length);
+    const { config } = await world.hub.jsm.streams.info(CHECKPOINT_STREAM);
+    await world.hub.jsm.streams.update(CHECKPOINT_STREAM, { ...config, max_msgs: (await published()).length + 1 });
+    for (let i = 0; i < 3; i++) {
+      await publishSome(5);
+      await world.signed();
+    }
+    await app.close();
+    const notes = await storedNotes();
+    expect((await published()).length).toBeLessThan(notes.length);
+    await world.hub.jsm.streams.update(CHECKPOINT_STREAM, { ...config, max_msgs: -1 });
+    await world.start();
+    await eventually(async () => (await published()).length >= notes.length);
+    expect(await published()).toEqual(notes);
+  }, 60_000);
+});
 
 describe('what was signed and the log disagree', () => {
+  beforeEach(opens);
+  afterEach(closes);
+
   const halts = (fault: string) =>
     eventually(async () => (await world.get('/v1/audit/position')).body['fault'] === fault, { timeoutMs: 30_000 });
   const stopAfter = async (messages: number) => {
@@ -138,16 +147,13 @@ describe('what was signed and the log disagree', () => {
     await app.close();
   };
 
-  it('an event was edited → refused', async () => {
+  it('an event was edited → refused, also by what the stream holds when the database fits', async () => {
     await stopAfter(10);
     await world.force(`UPDATE event_log SET body = 'another' WHERE stream_seq = 3`);
-    await world.start();
+    app = await world.start();
     await halts('audit.checkpoint-differs');
-  });
-
-  it('tree and checkpoints were made anew to fit → refused for what the stream holds', async () => {
-    await stopAfter(10);
-    await world.force(`UPDATE event_log SET body = 'another' WHERE stream_seq = 3; TRUNCATE signing_keys, checkpoints`);
+    await app.close();
+    await world.force('TRUNCATE signing_keys, checkpoints');
     await world.start();
     await halts('audit.checkpoint-differs');
   });
@@ -177,12 +183,39 @@ describe('what was signed and the log disagree', () => {
 });
 
 describe('an export', () => {
-  beforeEach(async () => {
+  beforeAll(async () => {
+    await opens();
     app = await world.start();
     const held = new CallMaker(world);
     await world.publish(await held.proposed('{"to":"bob"}'), held.staged());
     await publishSome(300);
     await world.signed();
+  });
+  afterAll(closes);
+
+  it('of a member is their spaces, each event with its proof, and opened for members alone', async () => {
+    const lines = linesOf(await world.text('/v1/audit/export?tool=Mail&content=opened&known=2'));
+    const { root } = await world.signed();
+    expect(lines[0]).toMatchObject({ filter: { spaces: [SPACE], tool: 'Mail' }, content: 'opened' });
+    const events = lines.filter((l) => l.kind === 'event');
+    expect(events).toHaveLength(3);
+    for (const e of events) expect(climb(e['index'] as number, 302, leafOf(e), e['proof'] as string[])).toEqual(root);
+    expect(events[0]?.['opened']).toEqual({ '/data/frozen': '{"to":"bob"}' });
+    expect(lines.find((l) => l.kind === 'consistency')).toMatchObject({ from: 2, to: 302 });
+
+    expect(linesOf(await world.text('/v1/audit/export', 'eve')).filter((l) => l.kind === 'event')).toEqual([]);
+    expect((await world.get(`/v1/audit/export?space=${SPACE}`, 'eve')).status).toBe(404);
+    const audited = linesOf(await world.text(`/v1/audit/export?tool=Mail&content=opened`, 'otto'));
+    expect(audited.filter((l) => 'opened' in l)).toEqual([]);
+
+    const { body } = await world.get('/v1/audit/proofs/inclusion?seq=200', 'eve');
+    expect(climb(199, 302, Buffer.from(body['leafHash'] as string, 'base64'), body['proof'] as string[])).toEqual(root);
+    expect((await world.get('/v1/audit/proofs/inclusion?seq=303')).status).toBe(404);
+    const grown = (await world.get('/v1/audit/proofs/consistency?from=256')).body['proof'] as string[];
+    const leaves = await leavesOfLog();
+    expect(foldRight(sha256, [rootOf(leaves.slice(0, 256)), Buffer.from(grown.at(-1) as string, 'base64')])).toEqual(
+      root,
+    );
   });
 
   it('is the whole log with its root, the same in one piece and in two', async () => {
@@ -228,31 +261,6 @@ describe('an export', () => {
       expect(`${[...begun, ...derived].join('\n')}\n${rest}` === whole).toBe(true);
     }
   });
-
-  it('of a member is their spaces, each event with its proof, and opened for members alone', async () => {
-    const lines = linesOf(await world.text('/v1/audit/export?tool=Mail&content=opened&known=2'));
-    const { root } = await world.signed();
-    expect(lines[0]).toMatchObject({ filter: { spaces: [SPACE], tool: 'Mail' }, content: 'opened' });
-    const events = lines.filter((l) => l.kind === 'event');
-    expect(events).toHaveLength(3);
-    for (const e of events) expect(climb(e['index'] as number, 302, leafOf(e), e['proof'] as string[])).toEqual(root);
-    expect(events[0]?.['opened']).toEqual({ '/data/frozen': '{"to":"bob"}' });
-    expect(lines.find((l) => l.kind === 'consistency')).toMatchObject({ from: 2, to: 302 });
-
-    expect(linesOf(await world.text('/v1/audit/export', 'eve')).filter((l) => l.kind === 'event')).toEqual([]);
-    expect((await world.get(`/v1/audit/export?space=${SPACE}`, 'eve')).status).toBe(404);
-    const audited = linesOf(await world.text(`/v1/audit/export?tool=Mail&content=opened`, 'otto'));
-    expect(audited.filter((l) => 'opened' in l)).toEqual([]);
-
-    const { body } = await world.get('/v1/audit/proofs/inclusion?seq=200', 'eve');
-    expect(climb(199, 302, Buffer.from(body['leafHash'] as string, 'base64'), body['proof'] as string[])).toEqual(root);
-    expect((await world.get('/v1/audit/proofs/inclusion?seq=303')).status).toBe(404);
-    const grown = (await world.get('/v1/audit/proofs/consistency?from=256')).body['proof'] as string[];
-    const leaves = await leavesOfLog();
-    expect(foldRight(sha256, [rootOf(leaves.slice(0, 256)), Buffer.from(grown.at(-1) as string, 'base64')])).toEqual(
-      root,
-    );
-  });
 });
 
 /** RFC 9162, section 2.1.3.2. */
@@ -267,8 +275,3 @@ function climb(index: number, size: number, leaf: Uint8Array, proof: string[]): 
   }
   return Buffer.from(r);
 }
-
-it('nobody else may publish a checkpoint', async () => {
-  await expect(world.publishRaw('policy', 'checkpoint.log', 'forged')).rejects.toThrow();
-  expect((await world.hub.jsm.streams.info(STREAM)).state.messages).toBe(0);
-});
