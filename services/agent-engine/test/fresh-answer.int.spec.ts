@@ -167,26 +167,26 @@ describe('approved → at the claim the votes are held against what is asked for
   const ada: CastVote = { by: 'ada', role: 'owner', groups: ['risk'] };
   it.each<[string, Partial<PolicyCheckReply>, { votes?: CastVote[] }, object]>([
     [
-      'two are asked for, one voted',
+      'stricter: two are asked for, one voted',
       { verdict: 'approve', requirements: [two] },
       {},
       { status: 'Denied', reason: 'approval.insufficient' },
     ],
     [
-      'two are asked for, two voted',
+      'stricter: two are asked for, two voted',
       { verdict: 'approve', requirements: [two] },
       { votes: [ada, bo] },
       { status: 'Ok' },
     ],
     [
-      'a group is asked for besides, nobody of it voted',
+      'stricter: a group is asked for besides, nobody of it voted',
       { verdict: 'approve', requirements: [two, { ...USUAL_REQUIREMENT, roles: [], groups: ['legal'] }] },
       { votes: [ada, bo] },
       { status: 'Denied', reason: 'approval.insufficient' },
     ],
-    ['the usual is asked for, one voted', { verdict: 'approve' }, {}, { status: 'Ok' }],
-    ['nothing is asked for any more', { verdict: 'auto' }, {}, { status: 'Ok' }],
-    ['it is denied', { verdict: 'deny' }, { votes: [ada, bo] }, { status: 'Denied', reason: 'policy.denied' }],
+    ['as before: the usual is asked for, one voted', { verdict: 'approve' }, {}, { status: 'Ok' }],
+    ['looser: nothing is asked for any more', { verdict: 'auto' }, {}, { status: 'Ok' }],
+    ['denied', { verdict: 'deny' }, { votes: [ada, bo] }, { status: 'Denied', reason: 'policy.denied' }],
   ])('%s', async (_, at, release, expected) => {
     const p = await begin('one', at);
     await engine.as.policy.publish(verdictOn(p, 'approve'));
@@ -194,6 +194,7 @@ describe('approved → at the claim the votes are held against what is asked for
     expect(await outcome(p)).toMatchObject({ held: true, ...expected });
     expect(received).toEqual('reason' in expected ? [] : ['unheld']);
   });
+  // halted at the claim: the last test of this file
 });
 
 it('a halt: once it is answered no call is claimed that policy had let through before; what is held waits for its end', async () => {
