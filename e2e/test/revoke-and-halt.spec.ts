@@ -59,7 +59,7 @@ async function proposed(prompt: string, runs: number, by = 'helper'): Promise<St
   const calls = await eventually(async () => {
     const { rows } = await sql<{ call_id: string }>`
       SELECT call_id FROM agent_engine.calls WHERE run_id = ANY (${ids}) AND ref IS NOT NULL`.execute(s.superuser);
-    return rows.length === runs && rows;
+    return rows.length === runs ? rows : undefined;
   }, patient('the calls'));
   return Promise.all(
     calls.map((c) => eventually(() => s.reader.last('tool.proposed', 'acme', c.call_id), patient('a proposal'))),
