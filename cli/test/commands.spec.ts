@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ApprovalView, type RunView, schemaUri, subjectOf, USUAL_REQUIREMENT } from '@holdpoint/contracts';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
@@ -452,8 +452,9 @@ describe('what goes wrong', () => {
 
   it('says to start the system when nothing runs', async () => {
     const away = await Installation.open();
-    await away.close();
+    await rm(away.home, { recursive: true });
     expect((await away.holdpoint('pending')).stderr).toContain('npm start');
+    await away.close();
     expect((await at.holdpoint('check')).stderr).toContain('npm start');
   });
 });
