@@ -511,6 +511,12 @@ class Findings {
 /** What makes checking impossible: nothing is said about the log. */
 export class CannotCheck extends Error {}
 
+/** The code that the system gave an error. @param {unknown} error @returns {string | null} */
+function codeOf(error) {
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : null;
+  return typeof code === 'string' ? code : null;
+}
+
 // ─── reading ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const LONGEST_LINE = 64 * 1024 * 1024;
@@ -800,8 +806,8 @@ export class Export {
         if (ended) this.#take(bytes);
       }
     } catch (error) {
-      if (error instanceof Error && 'code' in error)
-        throw new CannotCheck(`${shown(this.path)} cannot be read (${error.code}).`);
+      const code = codeOf(error);
+      if (code !== null) throw new CannotCheck(`${shown(this.path)} cannot be read (${code}).`);
       throw error;
     }
     this.numbering.finish();
@@ -1744,8 +1750,7 @@ function textOf(path, otherwise) {
   try {
     return strictUtf8.decode(readFileSync(path));
   } catch (error) {
-    const why = error instanceof Error && 'code' in error ? error.code : 'no UTF-8';
-    throw new CannotCheck(`${otherwise} (${why}).`);
+    throw new CannotCheck(`${otherwise} (${codeOf(error)}).`);
   }
 }
 
@@ -1876,8 +1881,7 @@ async function main(args, write) {
     const { key: keys = [], checkpoint: checkpoints = [], against, json } = values;
     return await run({ file, keys, checkpoints, against, json }, write);
   } catch (error) {
-    if (!(error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS')))
-      throw error;
+    if (!codeOf(error)?.startsWith('ERR_PARSE_ARGS')) throw error;
     write(HELP);
     return 2;
   }
