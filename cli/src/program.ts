@@ -1,7 +1,7 @@
 import { Command } from 'commander';
+import { auditCommands } from './audit-commands.js';
 import { Client } from './client.js';
 import { errorRates } from './commands/audit.js';
-import { type VerifyOptions, verifyExport } from './commands/audit-verify.js';
 import { cancel } from './commands/cancel.js';
 import { chain } from './commands/chain.js';
 import { check } from './commands/check.js';
@@ -147,17 +147,7 @@ export function program(exit: (code: number) => void): Command {
     .option('--to <time>', 'before')
     .option('--bucket <span>', 'by hour or by day')
     .action(async (o: object, c: Command) => exit(await errorRates(client(c), { ...o, ...asked(c) })));
-  const several = (value: string, before: string[]): string[] => [...before, value];
-  audit
-    .command('verify')
-    .description('check an export of the log against the key and the checkpoints that you kept; asks nobody')
-    .argument('<file>', 'the export')
-    .option('--key <vkey>', 'the public key of the log, or a file that holds it; may be repeated', several, [])
-    .option('--checkpoint <file>', 'a checkpoint that you kept elsewhere; may be repeated', several, [])
-    .option('--against <file>', 'an older export that you kept: names the very events that differ')
-    .action(async (file: string, o: VerifyOptions, c: Command) =>
-      exit(await verifyExport(file, { ...o, ...asked(c) })),
-    );
+  auditCommands(audit, { client, asked, exit });
   root
     .command('chain')
     .description('print a run or a call event by event, from the stream')

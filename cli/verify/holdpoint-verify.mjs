@@ -1293,9 +1293,12 @@ class Judge {
     const isRight = (/** @type {Signed} */ c) => roots.get(c.size)?.equals(c.root);
     const top = within.filter(isRight).reduce((best, c) => Math.max(best, c.size), 0);
     const wrong = within.filter((c) => !isRight(c)).sort((a, b) => a.size - b.size);
-    for (const c of wrong)
-      if (c.size <= top || wrong.some((o) => o.size === c.size && !o.root.equals(c.root)))
-        this.#fork(ex, c, within.filter(isRight), first);
+    const wrongBySize = Map.groupBy(wrong, (c) => c.size);
+    const isTwofold = (/** @type {number} */ n) =>
+      wrongBySize.get(n)?.some((c) => !c.root.equals(/** @type {Signed[]} */ (wrongBySize.get(n))[0]?.root ?? c.root));
+    const best = within.find((c) => c.size === top && isRight(c));
+    const keptRight = within.filter((c) => c.kept && isRight(c));
+    for (const c of wrong) if (c.size <= top || isTwofold(c.size)) this.#fork(ex, c, best, keptRight, first);
     const differing = older ? this.#compare(ex, older, size, first) : 0;
     const altered = wrong.find((c) => c.size > top);
     const surplus = closing && size > closing.size ? size - closing.size : 0;
@@ -1327,11 +1330,13 @@ class Judge {
         );
   }
 
-  /** @param {Export} ex @param {Signed} c @param {Signed[]} right @param {number} first */
-  #fork(ex, c, right, first) {
-    const other = right.filter((r) => r.size >= c.size).at(-1);
-    // what was signed again may agree with the events and still be of another history: only what was kept is of the old one
-    const last = right.filter((r) => r.kept && r.size < c.size).reduce((best, r) => Math.max(best, r.size), 0);
+  /**
+   * What was signed again may agree with the events and still be of another history: only what was kept is of the old one.
+   * @param {Export} ex @param {Signed} c @param {Signed | undefined} best @param {Signed[]} keptRight @param {number} first
+   */
+  #fork(ex, c, best, keptRight, first) {
+    const other = best && best.size >= c.size ? best : undefined;
+    const last = keptRight.filter((r) => r.size < c.size).reduce((most, r) => Math.max(most, r.size), 0);
     const and = other ? `${other.name} (size ${other.size}), which fits the events here,` : 'another of the same size';
     ex.tell(
       'fork',
@@ -1815,8 +1820,8 @@ export function linesOfReport(report) {
     lines.push(`  What to do: ${CODES[code]}`);
   }
   if (report.remarks.length > 0) lines.push('', ...report.remarks.map((text) => `Note: ${text}`));
-  lines.push('', verdictOf(report));
-  return lines;
+  if (lines.length > 0) lines.push('');
+  return [...lines, verdictOf(report)];
 }
 
 /** @param {Report} report */

@@ -37,7 +37,7 @@ export async function errorRates(client: Client, o: ErrorRatesOptions): Promise<
   return 0;
 }
 
-function timeOf(option: string, text: string | undefined): string | undefined {
+export function timeOf(option: string, text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
   const at = new Date(text);
   if (Number.isNaN(at.getTime())) throw misused(`--${option} is a point in time, such as 2030-01-31T09:00:00Z.`);

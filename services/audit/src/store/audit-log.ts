@@ -1,7 +1,8 @@
 import type { AuditEntry, ToolErrorRate } from '@holdpoint/contracts';
-import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
+import { type Kysely, type Selectable, sql } from 'kysely';
 import type { Entry } from '../domain/entry.js';
 import { storable } from '../domain/message.js';
+import { type ColumnType, type CopyIn, copyRows } from './binary-rows.js';
 import type { Database } from './schema.js';
 
 /** An entry as the log tells it; its arguments and its reason are named by sequence and still sealed. */
@@ -27,8 +28,17 @@ export interface Page {
   limit: number;
 }
 
-export async function insertEntries(tx: Transaction<Database>, entries: StoredEntry[]): Promise<void> {
-  if (entries.length > 0) await tx.insertInto('audit_log').values(entries.map(toRow)).execute();
+/** Within the transaction that is open on the session. */
+export async function copyEntries(copyIn: CopyIn, entries: StoredEntry[]): Promise<void> {
+  await copyRows(
+    copyIn,
+    'audit.audit_log',
+    TYPES,
+    entries.map((e) => {
+      const row = toRow(e);
+      return COLUMNS.map((column) => row[column]);
+    }),
+  );
 }
 
 export class AuditLog {
@@ -82,6 +92,31 @@ export class AuditLog {
   }
 }
 
+const TYPES = {
+  stream_seq: 'int8',
+  event_id: 'text',
+  at: 'timestamptz',
+  kind: 'text',
+  space_id: 'text',
+  run_id: 'text',
+  task_id: 'text',
+  call_id: 'text',
+  conversation_id: 'text',
+  agent: 'text',
+  model: 'text',
+  source: 'text',
+  principal_kind: 'text',
+  principal_id: 'text',
+  server: 'text',
+  tool: 'text',
+  action: 'text',
+  status: 'text',
+  arguments_seq: 'int8',
+  note: 'text',
+  note_seq: 'int8',
+} satisfies Record<keyof Database['audit_log'], ColumnType>;
+const COLUMNS = Object.keys(TYPES) as (keyof typeof TYPES)[];
+
 const toRow = (e: StoredEntry) => ({
   stream_seq: e.streamSeq,
   event_id: e.id,
@@ -106,7 +141,7 @@ const toRow = (e: StoredEntry) => ({
   note_seq: e.noteSeq,
 });
 
-const toEntry = (r: Selectable<Database['audit_log']>): StoredEntry => ({
+export const toEntry = (r: Selectable<Database['audit_log']>): StoredEntry => ({
   id: r.event_id,
   streamSeq: r.stream_seq,
   at: r.at,

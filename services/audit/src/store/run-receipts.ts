@@ -104,7 +104,7 @@ const toRow = (r: Receipt) => ({
   completed_at: new Date(r.completedAt),
 });
 
-const toReceipt = (r: Selectable<Database['run_receipts']>): Receipt => ({
+export const toReceipt = (r: Selectable<Database['run_receipts']>): Receipt => ({
   runId: r.run_id,
   spaceId: r.space_id,
   agent: r.agent,
