@@ -1293,17 +1293,23 @@ class Judge {
     const isRight = (/** @type {Signed} */ c) => roots.get(c.size)?.equals(c.root);
     const top = within.filter(isRight).reduce((best, c) => Math.max(best, c.size), 0);
     const wrong = within.filter((c) => !isRight(c)).sort((a, b) => a.size - b.size);
-    const wrongBySize = Map.groupBy(wrong, (c) => c.size);
-    const isTwofold = (/** @type {number} */ n) =>
-      wrongBySize.get(n)?.some((c) => !c.root.equals(/** @type {Signed[]} */ (wrongBySize.get(n))[0]?.root ?? c.root));
+    /** @type {Map<number, Buffer>} */
+    const rootBySize = new Map();
+    const twofold = new Set();
+    for (const c of wrong) {
+      const other = rootBySize.get(c.size);
+      if (other && !other.equals(c.root)) twofold.add(c.size);
+      rootBySize.set(c.size, c.root);
+    }
     const best = within.find((c) => c.size === top && isRight(c));
     const keptRight = within.filter((c) => c.kept && isRight(c));
-    for (const c of wrong) if (c.size <= top || isTwofold(c.size)) this.#fork(ex, c, best, keptRight, first);
+    for (const c of wrong) if (c.size <= top || twofold.has(c.size)) this.#fork(ex, c, best, keptRight, first);
     const differing = older ? this.#compare(ex, older, size, first) : 0;
     const altered = wrong.find((c) => c.size > top);
     const surplus = closing && size > closing.size ? size - closing.size : 0;
     const deficit = closing && missing.length === 0 && ex.end !== null && ex.unread === 0 ? closing.size - size : 0;
-    if (altered && differing === 0) this.#locate(ex, altered, top, size, surplus, deficit, first);
+    if (altered && differing === 0)
+      this.#locate(ex, wrong.slice(wrong.indexOf(altered)), top, size, surplus, deficit, first);
     else if (surplus > 0 && closing && !altered)
       ex.tell(
         'inserted',
@@ -1365,15 +1371,16 @@ class Judge {
   }
 
   /**
-   * The events from `from` on are not those that `wrong` was signed over: says how as exactly as the tree allows.
-   * @param {Export} ex @param {Signed} wrong @param {number} from @param {number} size @param {number} surplus @param {number} deficit @param {number} first
+   * The events from `from` on are not those that the first of `all` was signed over: says how as exactly as the tree allows.
+   * @param {Export} ex @param {Signed[]} all @param {number} from @param {number} size @param {number} surplus @param {number} deficit @param {number} first
    */
-  #locate(ex, wrong, from, size, surplus, deficit, first) {
+  #locate(ex, all, from, size, surplus, deficit, first) {
+    const wrong = /** @type {Signed} */ (all[0]);
     const to = wrong.size - 1;
     const place = { index: from, to };
     const range = eventsOf(from, to, first);
     const before = from === 0 ? '' : ` All before them is as it was signed.`;
-    const swapped = surplus === 0 && deficit === 0 ? findSwapped(ex.leaves, from, wrong) : null;
+    const swapped = surplus === 0 && deficit === 0 ? findSwapped(ex.leaves, from, size, all) : null;
     if (swapped)
       return ex.tell(
         'swapped',
@@ -1381,7 +1388,7 @@ class Judge {
         { index: swapped[0], to: swapped[1] },
       );
     const run = surplus || 1;
-    const inserted = wrong.size + run <= size ? findInserted(ex.leaves, from, wrong, run) : null;
+    const inserted = wrong.size + run <= size ? findInserted(ex.leaves, from, size, all, run) : null;
     if (inserted !== null)
       return ex.tell(
         'inserted',
@@ -1522,28 +1529,42 @@ function rootsAt(leaves, at) {
 const GUESSES = 50_000;
 
 /**
- * Two events of the range that give the signed root once they have changed places: any two of a short range, neighbours in a
- * longer one. @param {Hashes} leaves @param {number} from @param {Signed} wrong @returns {[number, number] | null}
+ * Two events that give the signed roots once they have changed places: any two of a short range, neighbours in a longer one.
+ * @param {Hashes} leaves @param {number} from @param {number} end @param {Signed[]} wrong @returns {[number, number] | null}
  */
-function findSwapped(leaves, from, { size, root }) {
+function findSwapped(leaves, from, end, wrong) {
+  const { size, root } = /** @type {Signed} */ (wrong[0]);
   const length = size - from;
-  const reach = length * length < 2 * GUESSES ? length : 1;
-  if (length > GUESSES || length < 2) return null;
+  if (length > GUESSES) return null;
+  const reach = Math.max(1, Math.floor(GUESSES / length));
   /** @type {Buffer[][]} */
   const levels = [Array.from({ length: size }, (_, i) => leaves.get(i))];
   for (let level = /** @type {Buffer[]} */ (levels[0]); level.length > 1; levels.push(level)) {
     const below = level;
     level = Array.from({ length: Math.ceil(below.length / 2) }, (_, i) => parentOf(below[2 * i], below[2 * i + 1]));
   }
-  for (let i = from; i < size - 1; i++)
-    for (let j = i + 1; j < size && j <= i + reach; j++) {
-      const guess = new Map([
-        [i, leaves.get(j)],
-        [j, leaves.get(i)],
+  for (let i = from; i < size; i++)
+    for (let j = i + 1; j < end && j <= i + reach; j++) {
+      const guess = new Map([[i, leaves.get(j)]]);
+      if (j < size) guess.set(j, leaves.get(i));
+      const places = new Map([
+        [i, j],
+        [j, i],
       ]);
-      if (rootWith(levels, guess).equals(root)) return [i, j];
+      if (rootWith(levels, guess).equals(root) && fits(leaves, wrong, end, (at) => places.get(at) ?? at)) return [i, j];
     }
   return null;
+}
+
+/**
+ * Whether the leaves, taken from other places, give the last of the signed roots as well.
+ * @param {Hashes} leaves @param {Signed[]} signed @param {number} end places there are @param {(at: number) => number} placeOf
+ */
+function fits(leaves, signed, end, placeOf) {
+  const last = signed.findLast((c) => c.size === signed[0]?.size || placeOf(c.size - 1) < end);
+  const tree = new Frontier();
+  for (let at = 0; last && at < last.size; at++) tree.append(leaves.get(placeOf(at)));
+  return last !== undefined && tree.root().equals(last.root);
 }
 
 /** @param {Buffer | undefined} left @param {Buffer | undefined} right @returns {Buffer} */
@@ -1563,15 +1584,19 @@ function rootWith(levels, changed) {
   return /** @type {Buffer} */ (changed.get(0));
 }
 
-/** Where a run of events was put in: without it those that follow give the signed root. @param {Hashes} leaves @param {number} from @param {Signed} wrong @param {number} run @returns {number | null} */
-function findInserted(leaves, from, { size, root }, run) {
+/**
+ * Where a run of events was put in: without it those that follow give the signed roots.
+ * @param {Hashes} leaves @param {number} from @param {number} end @param {Signed[]} wrong @param {number} run @returns {number | null}
+ */
+function findInserted(leaves, from, end, wrong, run) {
+  const { size, root } = /** @type {Signed} */ (wrong[0]);
   if ((size - from) ** 2 > 40 * GUESSES) return null;
   const tree = new Frontier();
   for (let i = 0; i < from; i++) tree.append(leaves.get(i));
   for (let at = from; at < size; at++) {
     const without = tree.copy();
     for (let i = at + run; i < size + run; i++) without.append(leaves.get(i));
-    if (without.root().equals(root)) return at;
+    if (without.root().equals(root) && fits(leaves, wrong, end, (i) => (i < at ? i : i + run))) return at;
     tree.append(leaves.get(at));
   }
   return null;
