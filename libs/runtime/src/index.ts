@@ -33,6 +33,7 @@ export { keepOutOfLogs } from './start/json-logger.js';
 export { orExit, startService } from './start/start-service.js';
 export { unguardedRoutes } from './start/web-server.js';
 export { passed, type Step } from './steps.js';
+export { strictFields } from './strict-fields.js';
 export {
   type Attributes,
   continuing,

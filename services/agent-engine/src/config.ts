@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { name, token } from '@holdpoint/contracts';
-import { baseConfig } from '@holdpoint/runtime';
+import { baseConfig, strictFields } from '@holdpoint/runtime';
 import { LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
 import { languages } from './domain/words.js';
@@ -67,28 +67,26 @@ const chatId = z
     'a chat is named by its id, an integer in plain digits, such as "123456789" or "-1001234567890"',
   );
 
-const agentDeclaration = z
-  .strictObject({
-    space: token,
-    /** `scripted` needs no key; it plays the turns of `script`. */
-    model: modelName,
-    script: z.string().min(1).optional(),
-    system: z.string().max(32_000).default(''),
-    tools: z.array(name).max(64),
-    maxSteps: z.int().min(1).max(200).default(24),
-    /** A run ends after the round that takes it over this many tokens, prompts and answers together. */
-    maxTokens: z.int().min(1).optional(),
-    /** A prompt beyond this size has its beginning replaced by a summary. Has to lie well below the model's window. */
-    compactAfterTokens: z.int().min(1).default(100_000),
-    /** In which the model is told about refusals, holds and outcomes. */
-    language: z.enum(languages).default('en'),
-    /** Chats of the bot that talk with this agent, by their ids: on whose behalf whoever writes there speaks. */
-    telegram: z.strictObject({ chats: z.record(chatId, token) }).optional(),
-  })
-  .refine((a) => a.model !== 'scripted' || a.script !== undefined, {
-    path: ['script'],
-    error: 'the model scripted needs the path of its script',
-  });
+const agentDeclaration = strictFields({
+  space: token,
+  /** `scripted` needs no key; it plays the turns of `script`. */
+  model: modelName,
+  script: z.string().min(1).optional(),
+  system: z.string().max(32_000).default(''),
+  tools: z.array(name).max(64),
+  maxSteps: z.int().min(1).max(200).default(24),
+  /** A run ends after the round that takes it over this many tokens, prompts and answers together. */
+  maxTokens: z.int().min(1).optional(),
+  /** A prompt beyond this size has its beginning replaced by a summary. Has to lie well below the model's window. */
+  compactAfterTokens: z.int().min(1).default(100_000),
+  /** In which the model is told about refusals, holds and outcomes. */
+  language: z.enum(languages).default('en'),
+  /** Chats of the bot that talk with this agent, by their ids: on whose behalf whoever writes there speaks. */
+  telegram: z.strictObject({ chats: z.record(chatId, token) }).optional(),
+}).refine((a) => a.model !== 'scripted' || a.script !== undefined, {
+  path: ['script'],
+  error: 'the model scripted needs the path of its script',
+});
 export type AgentDeclaration = z.infer<typeof agentDeclaration> & { name: string };
 
 const declarations = z.object({ agents: z.record(token, agentDeclaration) }).superRefine(({ agents }, issues) => {
@@ -118,10 +116,13 @@ export function loadAgents(path: string, model?: string): Map<string, AgentDecla
   if (broken) throw new Error(`${at(broken.pos[0])}: ${broken.message.split('\n')[0]}`);
   const parsed = declarations.safeParse(doc.toJS());
   if (!parsed.success) {
-    const issue = parsed.error.issues[0];
+    // a name that there is not is why another one is missing
+    const { issues } = parsed.error;
+    const issue = issues.find((i) => i.code === 'unrecognized_keys') ?? issues[0];
     const where = issue?.path ?? [];
-    const node = [...where.keys()]
-      .map((i) => doc.getIn(where.slice(0, where.length - i) as (string | number)[], true))
+    const written = issue?.code === 'unrecognized_keys' ? [...where, ...issue.keys.slice(0, 1)] : where;
+    const node = [...written.keys()]
+      .map((i) => doc.getIn(written.slice(0, written.length - i) as (string | number)[], true))
       .find((n) => n != null) as { range?: [number, number, number] } | undefined;
     throw new Error(`${at(node?.range?.[0] ?? 0)}: ${where.join('.')}: ${issue?.message}`);
   }

@@ -100,6 +100,12 @@ describe('rules of the operator', () => {
       expect(tools.find((t) => t.name === name)?.actions.map((a) => a.name)).toEqual(UNCONFIGURED[name]);
   });
 
+  it('a field of an agent that there is not is named, with those that there are', () => {
+    const path = join(home, 'misspelt.yaml');
+    writeFileSync(path, 'agents:\n  a:\n    space: acme\n    model: openai/x\n    tool: [Mail]\n');
+    expect(() => loadAgents(path)).toThrow(/misspelt\.yaml:5: agents\.a: Unrecognized key: "tool"; allowed: space, .*tools/);
+  });
+
   it('a file that is no YAML is refused in one line', () => {
     const path = join(home, 'broken.yaml');
     writeFileSync(path, 'agents:\n  a: [\n');

@@ -150,7 +150,10 @@ describe('claude-code#9792: one bad rule refuses the file, with its line and wha
     ['{ tool: Mail.send, verdict: deny }', 'line 4: policy.rules[1].tool: must be the tool alone'],
     ['{ tool: "*", verdict: deny }', 'line 4: policy.rules[1].tool: takes no wildcard'],
     ['{ tool: "Mail ", verdict: deny }', 'line 4: policy.rules[1].tool: must have no space around it'],
-    ['{ tool: Mail, verdict: deny, actoin: send }', 'line 4: policy.rules[1]: Unrecognized key: "actoin"'],
+    [
+      '{ tool: Mail, verdict: deny, actoin: send }',
+      'line 4: policy.rules[1]: Unrecognized key: "actoin"; allowed: tool, action, server, agent, verdict, reason',
+    ],
     ['{ tool: Mail, verdict: auto }', 'line 4: policy.rules[1]: names the same calls as the rule in line 3'],
     ['deny', 'line 4: policy.rules[1]:'],
   ])('%s', (rule, fault) => {
@@ -194,12 +197,23 @@ describe('claude-code#9792: one bad rule refuses the file, with its line and wha
     ['polcy: {}\npolicies:\n  rules: []', 'line 1: "polcy": the section is called `policy`'],
     ['Policy: {}', 'the section is called `policy`'],
     ['rules: []', 'the section is called `policy`'],
-    ['policy:\n  rules: []\npolicy:\n  rules: []', 'line 3'],
+    [
+      'policy:\n  rules: []\npolicy:\n  rules: []',
+      'line 3: the section `policy` is there already (line 1): add to that one',
+    ],
+    ['policy:\n  mode: enforce\n  mode: enforce', 'line 3: the field `mode` is there already (line 2)'],
     ['policy:\n  rules: [\n', 'line'],
     ['- 1', 'must be a mapping'],
   ])('%j', (text, fault) => {
     expect(refusal(text)).toContain(fault);
   });
+});
+
+test('of a text that is no YAML the first fault is named alone', () => {
+  const tabs = 'policy:\n\trules:\n\t\t- tool: Mail\n\t\t  verdict: deny\n';
+  expect(() => parseOperatorFile(tabs)).toThrow(
+    expect.objectContaining({ faults: [expect.stringMatching(/^line 2: /)] }),
+  );
 });
 
 test('a file that is not there is said so', () => {

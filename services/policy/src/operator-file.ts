@@ -3,6 +3,7 @@ import type { PolicyMode } from '@holdpoint/contracts';
 import { type Document, isNode, LineCounter, parseDocument } from 'yaml';
 import type { Fallback, RateLimit, Rule } from './domain/rules.js';
 import { operatorSection } from './operator-section.js';
+import { yamlFaults } from './yaml-faults.js';
 
 /** What the operator says in the `policy:` section of holdpoint.yaml; its other sections belong to other services. */
 export interface OperatorPolicy {
@@ -39,7 +40,7 @@ export function readOperatorFile(path: string): OperatorPolicy {
 export function parseOperatorFile(text: string, path = 'holdpoint.yaml'): OperatorPolicy {
   const lines = new LineCounter();
   const doc = parseDocument(text, { lineCounter: lines });
-  const broken = doc.errors.map((e) => `line ${e.linePos?.[0].line ?? '?'}: ${e.message.split('\n')[0]}`);
+  const broken = yamlFaults(doc, lines);
   if (broken.length > 0) throw new OperatorFileError(path, broken);
 
   const whole: unknown = doc.toJS() ?? {};

@@ -1,4 +1,5 @@
 import { approvalRequirement, name, policyMode, USUAL_REQUIREMENT, verdict } from '@holdpoint/contracts';
+import { strictFields } from '@holdpoint/runtime';
 import { z } from 'zod';
 import { BUILTIN_SERVER, type Fallback, type Rule } from './domain/rules.js';
 
@@ -27,16 +28,15 @@ const ruleName = name
  * Who releases what the rule holds. Left out: `votes` 1, `fromGroups` 0, the requester may. Naming nobody means owners and
  * admins; naming users or groups alone means exactly those.
  */
-const approval = z
-  .strictObject({
-    roles: approvalRequirement.shape.roles.optional(),
-    users: approvalRequirement.shape.users.optional(),
-    groups: approvalRequirement.shape.groups.optional(),
-    votes: approvalRequirement.shape.votes.default(USUAL_REQUIREMENT.votes),
-    fromGroups: approvalRequirement.shape.fromGroups.default(USUAL_REQUIREMENT.fromGroups),
-    requester: z.enum(['allowed', 'excluded']).optional(),
-    requesterExcluded: z.boolean().optional(),
-  })
+const approval = strictFields({
+  roles: approvalRequirement.shape.roles.optional(),
+  users: approvalRequirement.shape.users.optional(),
+  groups: approvalRequirement.shape.groups.optional(),
+  votes: approvalRequirement.shape.votes.default(USUAL_REQUIREMENT.votes),
+  fromGroups: approvalRequirement.shape.fromGroups.default(USUAL_REQUIREMENT.fromGroups),
+  requester: z.enum(['allowed', 'excluded']).optional(),
+  requesterExcluded: z.boolean().optional(),
+})
   .refine((a) => a.requester === undefined || a.requesterExcluded === undefined, {
     path: ['requesterExcluded'],
     error: 'says the same as `requester`: keep one',
@@ -63,16 +63,15 @@ const terms = { approval: approval.optional(), expiresAfter: duration.optional()
 const HOLDS_ONLY = 'is for rules whose verdict is `approve`: nothing else waits for a person';
 const holds = (r: { verdict: string }): boolean => r.verdict === 'approve';
 
-const rule = z
-  .strictObject({
-    tool: ruleName,
-    action: ruleName.optional(),
-    server: ruleName.optional(),
-    agent: ruleName.optional(),
-    verdict,
-    reason: z.string().min(1).max(200).optional(),
-    ...terms,
-  })
+const rule = strictFields({
+  tool: ruleName,
+  action: ruleName.optional(),
+  server: ruleName.optional(),
+  agent: ruleName.optional(),
+  verdict,
+  reason: z.string().min(1).max(200).optional(),
+  ...terms,
+})
   .refine((r) => holds(r) || r.approval === undefined, { path: ['approval'], error: HOLDS_ONLY })
   .refine((r) => holds(r) || r.expiresAfter === undefined, { path: ['expiresAfter'], error: HOLDS_ONLY })
   .refine((r) => (r.server ?? BUILTIN_SERVER) !== BUILTIN_SERVER || !r.tool.includes('.'), {
@@ -91,17 +90,16 @@ const rule = z
 /** A verdict alone, or one with terms. */
 const fallback = z.preprocess(
   (written) => (typeof written === 'string' ? { verdict: written } : written),
-  z
-    .strictObject({ verdict, approval: terms.approval, loosenable: terms.loosenable })
+  strictFields({ verdict, approval: terms.approval, loosenable: terms.loosenable })
     .refine((r) => holds(r) || r.approval === undefined, { path: ['approval'], error: HOLDS_ONLY })
     .transform(({ approval: requirement, ...said }): Fallback => ({ ...said, requirement })),
 );
 
 /** An hour at most: what was counted is forgotten after a day. */
-export const rateLimit = z.strictObject({ calls: z.int().min(1).max(100_000), seconds: z.int().min(1).max(3_600) });
+export const rateLimit = strictFields({ calls: z.int().min(1).max(100_000), seconds: z.int().min(1).max(3_600) });
 
 /** The `policy:` section of holdpoint.yaml. */
-export const operatorSection = z.strictObject({
+export const operatorSection = strictFields({
   mode: policyMode.optional(),
   default: fallback.optional(),
   expiresAfter: duration.optional(),
