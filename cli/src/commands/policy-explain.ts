@@ -32,11 +32,14 @@ export async function lint(client: Client, file: string, o: { json?: boolean; sp
   const spaceId = await spaceOf(client, o.space);
   const told = await client.post('policy', '/v1/policy/lint', { spaceId, ...draft }, policyLintReply);
   if (o.json) document(told);
-  else if (told.ok) say(`${inline(file, 200)}: nothing is wrong with it.`);
+  else if (told.ok) say(`${inline(file, 200)}: nothing is wrong with ${'file' in draft ? UNDER_POLICY : 'it.'}`);
   else
     say(`${inline(file, 200)} would be refused as a whole:`, ...told.faults.map((fault) => `  ${inline(fault, 400)}`));
   return told.ok ? 0 : 1;
 }
+
+const UNDER_POLICY =
+  'its section `policy`. The start checks the rest: agents, secrets, consumers, and whether the tools exist.';
 
 /** The names of an action as it is written for people. @throws Failure (usage) */
 export function callOf(action: string): { server: string; tool: string; action: string | null } {
