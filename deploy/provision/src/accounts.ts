@@ -124,7 +124,9 @@ export function renderBusConfig(config: BusConfig): string {
   const foreign = (config.consumers ?? []).map((consumer) => {
     const account = foreignAccount(consumer);
     const grants = durableNames(consumer).flatMap((durable) => takesFrom(account, durable));
-    return { account, grants, user: { user: foreignUser(consumer), password: consumer.password } };
+    // within its account a stranger's program could publish what nobody but itself hears: it is told that it may not
+    const permissions = { publish: { allow: grants.map((g) => g.to ?? g.subject) } };
+    return { account, grants, user: { user: foreignUser(consumer), password: consumer.password, permissions } };
   });
   const accounts = {
     HUB: {

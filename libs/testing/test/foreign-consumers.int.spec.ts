@@ -79,6 +79,17 @@ test('it stores nothing: neither directly, nor as the reply of what it may send,
   expect((await publish('run.fence.acme.x')).seq).toBe(before + 1);
 });
 
+test('whatever else it publishes is refused aloud, and reaches nobody of its own either', async () => {
+  const second = await connect({ servers: bus.url, ...bus.consumerCredentials('notifier') });
+  const heard = second.subscribe('>');
+  await second.flush();
+  for (const subject of ['tool.executed.acme.mine', 'chat.acme', `${BUS_API_PREFIX}.STREAM.INFO.${STREAM}`])
+    expect(await answer(subject)).toMatch(/permissions violation/i);
+  await second.flush();
+  expect(heard.getReceived()).toBe(0);
+  await second.close();
+});
+
 const mine = {
   stream_name: STREAM,
   config: { durable_name: 'mine', ack_policy: 'explicit', deliver_policy: 'all', replay_policy: 'instant' },
@@ -107,7 +118,7 @@ test('it reads nothing else, and touches no stream and no consumer', async () =>
       return [answer(`${BUS_API_PREFIX}.${c}`, body), answer(`$JS.API.${c}`, body)];
     }),
   );
-  for (const text of said) expect(text).toMatch(/no responders|timeout|not enabled for account/i);
+  for (const text of said) expect(text).toMatch(/permissions violation/i);
   const heard = nc.subscribe('>');
   await nc.flush();
   await publish('tool.started.acme.c3');
