@@ -2,8 +2,10 @@ import type { Problem } from '@holdpoint/contracts';
 import { printable } from '@holdpoint/contracts';
 import { span, wrapped } from './text.js';
 
-/** How this command was typed, and is to be typed next. */
-export const TYPED = process.env['npm_command'] === 'run-script' ? 'npm run --silent holdpoint --' : 'holdpoint';
+/** How this command was typed, and is to be typed next. npm up to 10 and pnpm say `run-script`, npm from 11 on `run`. */
+export const TYPED = ['run', 'run-script'].includes(process.env['npm_command'] ?? '')
+  ? 'npm run --silent holdpoint --'
+  : 'holdpoint';
 
 /**
  * Writes lines for people. Whatever a command forgot to escape is escaped here, and at a terminal a line that is too wide is
@@ -38,9 +40,12 @@ export function complain(problem: Problem, json: boolean): void {
   else write(process.stderr, sentencesOf(problem));
 }
 
+/** For a terminal that does not know how wide it is. */
+const USUAL_COLUMNS = 80;
+
 function write(to: NodeJS.WriteStream, lines: string[]): void {
   const safe = lines.map(harmless);
-  const shown = to.isTTY ? safe.flatMap((line) => wrapped(line, to.columns)) : safe;
+  const shown = to.isTTY ? safe.flatMap((line) => wrapped(line, to.columns || USUAL_COLUMNS)) : safe;
   to.write(`${shown.join('\n')}\n`);
 }
 

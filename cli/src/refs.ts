@@ -10,6 +10,7 @@ export function parseRef(text: string): Ref {
   const [, space, digits] = /^([^#]*)#([1-9]\d{0,9})$/.exec(text) ?? [];
   if (space !== undefined && digits !== undefined && token.safeParse(space).success)
     return { space, number: Number(digits) };
+  if (/^\d{1,10}$/.test(text)) throw misused(`A number needs its space, such as acme#${text}.`);
   if (token.safeParse(text).success) return { id: text };
   throw misused(
     'A held call is named by its number in a space, such as acme#42 (in quotes where the shell cuts at #), or by its id.',

@@ -105,6 +105,11 @@ describe('run', () => {
     });
   });
 
+  it('names the agent that there is not', async () => {
+    const { code, stderr } = await at.holdpoint('run', 'nobody', 'hi');
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('There is no agent nobody, or') });
+  });
+
   it('shows what happens, nothing of which can deceive, and then asks no more', async () => {
     const of = { callId: 'c1', step: 1, tool: 'Mail', action: 'send' };
     const events = [
@@ -157,7 +162,7 @@ describe('run', () => {
   it('need not wait', async () => {
     at.answers.set('POST /v1/agents/secretary/runs', { status: 202, json: { ...run, state: 'queued' } });
     expect(await at.holdpoint('run', 'secretary', 'x', '--no-wait')).toMatchObject({ code: 0 });
-    expect(at.asked).toHaveLength(1);
+    expect(at.asked.filter((a) => a.url.startsWith('/v1/runs'))).toEqual([]);
   });
 });
 
@@ -210,16 +215,21 @@ describe('pending and show', () => {
     expect((await at.holdpoint('pending')).stdout).not.toContain('DECEPTIVE');
   });
 
-  it('say with run that nothing is held while policy only logs', async () => {
+  it('say first, in capitals, that nothing is held while policy only logs', async () => {
+    there();
     at.answers.set('POST /v1/agents/secretary/runs', { status: 202, json: run });
-    at.answers.set('GET /v1/approvals', { json: { items: [] } });
     for (const [mode, told] of [
       ['log-only', true],
       ['enforce', false],
     ] as const) {
       at.answers.set('GET /v1/policy/rules', { json: { mode, rules: [] } });
-      for (const command of [['pending'], ['run', 'secretary', 'x']])
-        expect((await at.holdpoint(...command)).stdout.includes('nothing is held')).toBe(told);
+      for (const command of [
+        ['pending'],
+        ['show', 'call1'],
+        ['run', 'secretary', 'x'],
+        ['run', 'secretary', 'x', '--no-wait'],
+      ])
+        expect((await at.holdpoint(...command)).stdout.split('\n')[0]?.startsWith('POLICY IS IN LOG-ONLY')).toBe(told);
     }
   });
 
@@ -255,6 +265,8 @@ describe('approve and reject', () => {
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
       expect(stderr).toContain('igest');
     }
+    const bare = await at.holdpoint('approve', '5');
+    expect(bare).toMatchObject({ code: 2, stderr: expect.stringContaining('such as acme#5') });
     expect(at.asked).toEqual([]);
   });
 
@@ -346,6 +358,9 @@ describe('settle, doubts, tasks', () => {
       json: { items: [{ ...doubt, attempt: 1, held: true, reason: 'lease-lapsed', since }] },
     });
     expect((await at.holdpoint('doubts')).stdout).toMatch(/call1 +acme +Mail\.send .*lease-lapsed/);
+    there();
+    expect((await at.holdpoint('doubts')).stdout).toMatch(/acme#42 +acme +Mail\.send .*lease-lapsed/);
+    at.answers.delete('GET /v1/approvals');
     at.answers.set('GET /v1/tasks?state=open&limit=200', { json: { items: [] } });
     expect((await at.holdpoint('tasks', '--state', 'open')).stdout).toBe('There are no tasks.\n');
     expect(await at.holdpoint('tasks', '--state', 'odd')).toMatchObject({ code: 2 });

@@ -3,6 +3,7 @@ import type { Client } from '../client.js';
 import { ask as answerTo, canAsk } from '../confirm.js';
 import { failed, misused } from '../failure.js';
 import { advise, document, say, TYPED } from '../output.js';
+import { parseRef } from '../refs.js';
 import { described, fetchApproval } from './show.js';
 
 export interface DecideOptions {
@@ -22,9 +23,10 @@ export async function decide(
   ref: string,
   o: DecideOptions,
 ): Promise<number> {
+  parseRef(ref);
   const ask = !o.yes && !o.json && canAsk();
   if (o.digest !== undefined && !sha256Hex.safeParse(o.digest).success)
-    throw misused('A digest is 64 hexadecimal digits in small letters; `holdpoint show` prints it.');
+    throw misused('A digest is 64 hexadecimal digits in small letters; `show` prints it.');
   if (!ask && !o.yes && o.digest === undefined)
     throw misused(
       `Nobody can be asked here. Give --digest with the digest that \`${TYPED} show ${ref}\` printed, or --yes to ${decision} unseen.`,
@@ -36,11 +38,12 @@ export async function decide(
     say(...described(call), '');
     if (!(await agreed(`${decision === 'approve' ? 'Release exactly this' : 'Refuse this'} call, ${name}? [y/N] `)))
       throw failed('cli.not-confirmed', `Nothing was decided: ${name} still waits.`);
-  } else if (!o.json) say(`digest ${digest}`);
+  }
   const body = { decision, digest, ...(o.reason === undefined ? {} : { reason: o.reason }) };
   const decided = await client.post('staging', `/v1/approvals/${call.id}/decision`, body, approvalSummary);
   if (o.json) document(decided);
   else {
+    if (!ask) say(`digest ${digest}`);
     say(`${name} is ${decided.status === 'pending' ? 'still pending' : decided.status}.`);
     if (decided.status === 'pending') say(`Your vote counts; ${stillNeeded(decided)}`);
     else if (decided.status === 'approved')

@@ -1,4 +1,4 @@
-import { doubtView, page, token } from '@holdpoint/contracts';
+import { approvalView, type DoubtView, doubtView, page, token } from '@holdpoint/contracts';
 import { z } from 'zod';
 import type { Client } from '../client.js';
 import { misused } from '../failure.js';
@@ -12,8 +12,9 @@ export async function doubts(client: Client, o: { json?: boolean }): Promise<num
   if (o.json) document({ items });
   else if (items.length === 0) say('No call is in doubt.');
   else {
-    const rows = items.map((d) => [
-      d.callId,
+    const names = await Promise.all(items.map((d) => nameOf(client, d)));
+    const rows = items.map((d, i) => [
+      names[i] ?? d.callId,
       d.spaceId,
       named(d),
       inline(d.agent, 24),
@@ -28,6 +29,13 @@ export async function doubts(client: Client, o: { json?: boolean }): Promise<num
     );
   }
   return 0;
+}
+
+/** As a person names it: a call that was held has a number. */
+async function nameOf(client: Client, { callId, held }: DoubtView): Promise<string> {
+  if (!held) return callId;
+  const view = await client.get('staging', `/v1/approvals/${callId}`, approvalView).catch(() => undefined);
+  return view === undefined ? callId : `${view.spaceId}#${view.number}`;
 }
 
 export interface SettleOptions {

@@ -14,9 +14,9 @@ export async function pending(client: Client, o: { json?: boolean; space?: strin
     document({ items });
     return 0;
   }
+  await tellOfTrial(client);
   if (items.length === 0) say('Nothing waits for a person.');
   else await list(client, items);
-  await tellOfTrial(client);
   return 0;
 }
 

@@ -9,6 +9,7 @@ import {
   runView,
 } from '@holdpoint/contracts';
 import type { Client } from '../client.js';
+import { Failure } from '../failure.js';
 import { advise, document, say, TYPED } from '../output.js';
 import { tellOfTrial } from '../policy-mode.js';
 import { parseId } from '../refs.js';
@@ -29,7 +30,10 @@ export async function run(client: Client, agent: string, prompt: string[], o: Ru
     prompt: prompt.join(' '),
     ...(o.conversation === undefined ? {} : { conversationId: parseId(o.conversation) }),
   };
-  const started = await client.post('engine', `/v1/agents/${encodeURIComponent(agent)}/runs`, body, runView);
+  const started = await client
+    .post('engine', `/v1/agents/${encodeURIComponent(agent)}/runs`, body, runView)
+    .catch((error) => unknownAgent(error, agent, o.conversation));
+  if (!o.json) await tellOfTrial(client);
   if (!o.json) say(`run ${started.id} of ${inline(started.agent)} in conversation ${started.conversationId}`);
   if (!o.wait) {
     if (o.json) document({ run: started, held: [] });
@@ -41,11 +45,15 @@ export async function run(client: Client, agent: string, prompt: string[], o: Ru
     await client.all('staging', '/v1/approvals', { status: 'pending', space: over.spaceId }, approvalSummary)
   ).filter((a) => a.runId === over.id);
   if (o.json) document({ run: over, held });
-  else {
-    report(over, held);
-    await tellOfTrial(client);
-  }
+  else report(over, held);
   return over.state === 'ok' ? 0 : 1;
+}
+
+/** A service does not say which of the two it is, nor to a stranger which agents there are. */
+function unknownAgent(error: unknown, agent: string, conversation: string | undefined): never {
+  if (!(error instanceof Failure) || error.problem.status !== 404 || conversation !== undefined) throw error;
+  const detail = `There is no agent ${inline(agent)}, or you are not a member of its space. Agents are declared in holdpoint.yaml.`;
+  throw new Failure({ ...error.problem, detail });
 }
 
 /** Shows what happens. @returns the run as it ended, or undefined when that was not told. */

@@ -9,6 +9,7 @@ import {
 import { fieldsOf, odditiesOf } from '../argument-text.js';
 import type { Client } from '../client.js';
 import { advise, document, say, TYPED } from '../output.js';
+import { tellOfTrial } from '../policy-mode.js';
 import { previewed } from '../preview-text.js';
 import { idOf } from '../refs.js';
 import { block, facts, field, inline, span, who } from '../text.js';
@@ -17,6 +18,7 @@ export async function show(client: Client, ref: string, o: { json?: boolean }): 
   const view = await fetchApproval(client, ref);
   if (o.json) document(view);
   else {
+    await tellOfTrial(client);
     say(...described(view), '');
     if (view.status === 'pending') say(...previewed(await fetchPreview(client, view)), '');
     advise(...nextSteps(view));
