@@ -45,7 +45,10 @@ export function authorCommands(policy: Command, { client, asked, exit }: Surroun
     .command('backtest')
     .description('what rules would have changed for the calls of the past; for owners and admins')
     .argument('<file>', 'a holdpoint.yaml, or JSON as `rules show --json` prints')
-    .option('--since <time>', 'calls decided then or later, such as 2030-01-31T09:00:00Z')
+    .option(
+      '--since <time>',
+      'calls decided then or later: a time such as 2026-01-31T09:00:00Z, or how long ago, such as 7d',
+    )
     .option('--limit <n>', 'so many calls at most, the latest first')
     .option('--samples <n>', 'so many calls to look at for each change, at most 20')
     .option(...SPACE)

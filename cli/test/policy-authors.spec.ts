@@ -89,9 +89,17 @@ describe('policy explain', () => {
 });
 
 describe('policy lint', () => {
+  it('asks nobody about a file that policy would not look at', async () => {
+    const large = await file('large.yaml', `# ${'x'.repeat(70_000)}\n`);
+    const { code, stderr } = await at.holdpoint('policy', 'lint', large, ...SPACE);
+    expect({ code, asked: at.asked }).toEqual({ code: 2, asked: [] });
+    expect(stderr).toContain('larger than the 64 KiB');
+  });
+
   it('ends with 0 for a good file and with 1 and each fault for a bad one', async () => {
     at.answers.set('POST /v1/policy/lint', { json: { ok: true, faults: [] } });
-    expect((await at.holdpoint('policy', 'lint', yaml, ...SPACE)).code).toBe(0);
+    const fine = await at.holdpoint('policy', 'lint', yaml, ...SPACE);
+    expect(fine).toMatchObject({ code: 0, stdout: expect.stringContaining('The start checks the rest: agents') });
     expect(at.asked.at(-1)?.body).toEqual({ spaceId: 'acme', file: 'policy:\n  default: approve\n' });
     at.answers.set('POST /v1/policy/lint', { json: { ok: false, faults: [`line 2: no${HOSTILE}`] } });
     const { code, stdout } = await at.holdpoint('policy', 'lint', yaml, ...SPACE);

@@ -3,6 +3,7 @@ import type { Client } from '../client.js';
 import { draftIn } from '../draft.js';
 import { failed, misused } from '../failure.js';
 import { document, say } from '../output.js';
+import { sinceOf } from '../since.js';
 import { spaceOf } from '../spaces-of.js';
 import { inline, named, table } from '../text.js';
 
@@ -19,7 +20,7 @@ type Done = Extract<BacktestProgress, { type: 'done' }>;
 /** Holds rules against the calls of the past. @throws Failure when the answer breaks off: half of it is no answer */
 export async function backtest(client: Client, file: string, o: BacktestOptions): Promise<number> {
   const asked = {
-    ...(o.since !== undefined && { since: o.since }),
+    ...(o.since !== undefined && { since: sinceOf(o.since) }),
     ...(o.limit !== undefined && { limit: wholeOf('--limit', o.limit) }),
     ...(o.samples !== undefined && { samples: wholeOf('--samples', o.samples) }),
     ...(await draftIn(file)),
