@@ -21,7 +21,7 @@ export class OperatorFileError extends Error {
     path: string,
     readonly faults: readonly string[],
   ) {
-    super(`${path} is refused as a whole, so no rule of it holds:\n${faults.map((f) => `  ${f}`).join('\n')}`);
+    super(`${path} is refused as a whole, so no rule of it holds: ${faults.join('; ')}`);
   }
 }
 
