@@ -26,6 +26,8 @@ const LONGEST_DELAY_MS = 2_000;
 /** One that was ready, has run for so long and then ends is not in a crash loop. */
 const SETTLED_MS = 3_000;
 const CRASH_LOOP = 4;
+/** A service's status when a person has configured it wrongly: another start would say the same. */
+const EX_CONFIG = 78;
 
 export interface ChildOptions {
   name: string;
@@ -111,7 +113,7 @@ export class Child {
     return Promise.race([this.#ready.promise, this.crashLoop]);
   }
 
-  /** Rejects when the child ends again and again. It is started further all the same. */
+  /** Rejects when the child ends again and again, or at once when it is configured wrongly. It is started further all the same. */
   get crashLoop(): Promise<never> {
     return this.#crashLoop.promise;
   }
@@ -143,10 +145,12 @@ export class Child {
       failures = cameUp && performance.now() - since > SETTLED_MS ? 1 : failures + 1;
       const delay = Math.min(FIRST_DELAY_MS * 2 ** (failures - 1), LONGEST_DELAY_MS);
       const log = join(home.logs, `${name}.log`);
-      say(
-        `${name} ended (${endOf(child)}); starting it again in ${delay / 1000} s${failures >= CRASH_LOOP ? `, for the ${failures}th time: see ${log}` : ''}`,
-      );
-      if (failures === CRASH_LOOP) this.#crashLoop.reject(new Error(`${name} does not stay up; ${said()}`));
+      if (child.exitCode !== EX_CONFIG || failures > 1)
+        say(
+          `${name} ended (${endOf(child)}); starting it again in ${delay / 1000} s${failures >= CRASH_LOOP ? `, for the ${failures}th time: see ${log}` : ''}`,
+        );
+      if (child.exitCode === EX_CONFIG) this.#crashLoop.reject(new Error(`${name} is configured wrongly; ${said()}`));
+      else if (failures === CRASH_LOOP) this.#crashLoop.reject(new Error(`${name} does not stay up; ${said()}`));
       await sleep(delay, undefined, { signal }).catch(() => {});
     }
   }

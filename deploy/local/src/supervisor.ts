@@ -133,6 +133,7 @@ export async function supervise(settings: Settings, say: (line: string) => void,
         signal,
       ),
     );
+    say('starting the database and the bus');
     const servers = [smtp, issuer, ...traces].map((child) => child.ready);
     await unlessAborted(signal, Promise.all([migrated, provisioned, ...servers]));
     if (!nats) await verifyImports({ servers: bus, passwords });
@@ -145,6 +146,7 @@ export async function supervise(settings: Settings, say: (line: string) => void,
       TOKENS_RENEWED_MS,
     );
     const programs = await instancesOf(servicePrograms(settings, home, secrets, ports), settings.instances);
+    say('starting the services');
     const services = programs.map((p) => new Child({ ...common, ...p }));
     others.push(...services);
     const answering = Promise.all(programs.map((p) => whenReady(p.name, p.url, signal)));

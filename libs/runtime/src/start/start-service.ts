@@ -10,12 +10,14 @@ import { JsonLogger, keepOutOfLogs } from './json-logger.js';
 import { openWaitingRoom } from './waiting-room.js';
 
 const LONGEST_WAIT_MS = 5_000;
+/** The status of what is configured wrongly, as in sysexits.h. */
+const EX_CONFIG = 78;
 /** Of the program, never of what a person wrote. */
 const FAULTS = [TypeError, ReferenceError, RangeError];
 
 /**
  * Settings, or what is made of them and of the files that they name. What a person wrote wrongly is said in one line, and
- * ends the process with status 1; a fault of the program keeps its stack.
+ * ends the process with EX_CONFIG, since no further start mends it; a fault of the program keeps its stack.
  */
 export function orExit<T>(name: string, read: () => T): T {
   try {
@@ -23,7 +25,7 @@ export function orExit<T>(name: string, read: () => T): T {
   } catch (err) {
     if (!(err instanceof Error) || FAULTS.some((fault) => err instanceof fault)) throw err;
     new JsonLogger(name, 'fatal').fatal(err.message, 'Process');
-    return process.exit(1);
+    return process.exit(EX_CONFIG);
   }
 }
 
