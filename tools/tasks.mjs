@@ -71,6 +71,8 @@ const e2e = (file, argv) => run(node, [join(root, 'e2e/dist/src', file), ...argv
 
 const tasks = {
   async start() {
+    const built = existsSync(join(root, 'deploy/local/dist/src/main.js'));
+    console.error(`[holdpoint] building${built ? '' : ' (the first time takes a few minutes)'}`);
     await build();
     await run(node, [join(root, 'deploy/local/dist/src/main.js'), ...args]);
   },
