@@ -24,6 +24,13 @@ test.each([
   ['two that would share a durable', '["run.*.>", "run.any.>"]'],
 ])('%s is refused', (_, subjects) => expect(() => parseConsumers(declared(subjects))).toThrow(ConsumersError));
 
+test('what is no YAML is said in one line, also of the sections of others', () => {
+  expect(() => parseConsumers('policy:\n  rules: []\npolicy:\n  rules: []\n')).toThrow(
+    'holdpoint.yaml:3: the section `policy` is there already (line 1): add to that one',
+  );
+  expect(() => parseConsumers('policy:\n\trules: []\n')).toThrow(/^holdpoint\.yaml:2: [^\n]+$/);
+});
+
 test('a name that could be taken for something else is refused', () => {
   for (const name of ['a_b', 'A', '"a.b"', '">"', '""'])
     expect(() => parseConsumers(declared('["run.>"]', name))).toThrow(ConsumersError);

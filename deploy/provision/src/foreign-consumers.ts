@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { consumerName, STREAM_SUBJECTS } from '@holdpoint/contracts';
-import { parse } from 'yaml';
+import { isMap, isScalar, LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
 
 /** A program of the operator's own that is handed events and can publish nothing. */
@@ -32,7 +32,7 @@ export function readConsumers(path: string): ForeignConsumer[] {
 
 /** @throws ConsumersError */
 export function parseConsumers(text: string, path = 'holdpoint.yaml'): ForeignConsumer[] {
-  const whole: unknown = parse(text);
+  const whole = contentOf(text, path);
   const said = section.safeParse((whole as { consumers?: unknown } | null)?.consumers ?? {});
   if (!said.success)
     throw new ConsumersError(
@@ -43,6 +43,22 @@ export function parseConsumers(text: string, path = 'holdpoint.yaml'): ForeignCo
     if (new Set(durableNames(consumer)).size < consumer.subjects.length)
       throw new ConsumersError(`${path}: consumers.${consumer.name}.subjects: one stands there twice: keep one`);
   return consumers;
+}
+
+/** Other sections are other services' own; but a start reads the file here first, so what is no YAML is said here. */
+function contentOf(text: string, path: string): unknown {
+  const lines = new LineCounter();
+  const doc = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const [broken] = doc.errors;
+  if (broken === undefined) return doc.toJS();
+  const lineAt = (offset: number) => lines.linePos(offset).line;
+  const keys = isMap(doc.contents) ? doc.contents.items.map((pair) => pair.key).filter(isScalar) : [];
+  const second = keys.find((key) => broken.code === 'DUPLICATE_KEY' && key.range?.[0] === broken.pos[0]);
+  const first = keys.find((key) => second !== undefined && key.value === second.value);
+  const what = first
+    ? `the section \`${first.value}\` is there already (line ${lineAt(first.range?.[0] ?? 0)}): add to that one`
+    : broken.message;
+  throw new ConsumersError(`${path}:${lineAt(broken.pos[0])}: ${what}`);
 }
 
 /** No service's consumer begins like this. */
