@@ -52,7 +52,7 @@ function contentOf(text: string, path: string): unknown {
   const [broken] = doc.errors;
   if (broken === undefined) return doc.toJS();
   const lineAt = (offset: number) => lines.linePos(offset).line;
-  const keys = isMap(doc.contents) ? doc.contents.items.map((pair) => pair.key).filter(isScalar) : [];
+  const keys = isMap(doc.contents) ? doc.contents.items.flatMap(({ key }) => (isScalar(key) ? [key] : [])) : [];
   const second = keys.find((key) => broken.code === 'DUPLICATE_KEY' && key.range?.[0] === broken.pos[0]);
   const first = keys.find((key) => second !== undefined && key.value === second.value);
   const what = first

@@ -16,7 +16,7 @@ describe('Tickets', () => {
     await new Promise<void>((resolve) => desk.listen(0, '127.0.0.1', resolve));
     url = `http://127.0.0.1:${(desk.address() as AddressInfo).port}/`;
   });
-  afterAll(() => desk.close());
+  afterAll(() => void desk.close());
   beforeEach(() => {
     tickets.length = 0;
     answer = (response) => response.end('ticket 1');
