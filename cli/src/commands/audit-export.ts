@@ -4,7 +4,7 @@ import { type Begun, findBegun } from '../export-file.js';
 import { Failure, failed, misused } from '../failure.js';
 import { document, note, say } from '../output.js';
 import { inline } from '../text.js';
-import { timeOf } from './audit.js';
+import { timeOf } from './audit-analysis.js';
 
 export interface ExportOptions {
   json?: boolean;

@@ -20,7 +20,7 @@ export {
 } from './keyring/keyring.js';
 export { MasterKey } from './keyring/master-key.js';
 export { readPrivateFile } from './keyring/private-file.js';
-export { counter, registerGauge, type Sample, type TableGauge, TableGauges } from './metrics.js';
+export { counter, histogram, registerGauge, type Sample, type TableGauge, TableGauges } from './metrics.js';
 export { type FieldError, Refusal, type RefusalKind, type RefusalOptions } from './refusal.js';
 export { credentialsOf } from './secrets/credentials.js';
 export { type KnownSecret, KnownSecrets, MASK, SHORTEST_SECRET } from './secrets/known-secrets.js';

@@ -23,41 +23,49 @@ const EPOCH_MS = Date.UTC(2000, 0, 1);
 
 /** Rows in the format of `COPY … FROM STDIN (FORMAT binary)`: each a value a column, in the columns' order. */
 function binaryRows(types: readonly ColumnType[], rows: readonly (readonly Cell[])[]): Buffer {
-  const parts: Uint8Array[] = [SIGNATURE, Buffer.alloc(8)];
-  const count = Buffer.alloc(2);
-  count.writeInt16BE(types.length);
+  let size = SIGNATURE.length + 8 + 2;
   for (const row of rows) {
-    parts.push(count);
+    size += 2 + 4 * types.length;
+    for (const [i, type] of types.entries()) size += sizeOf(type, row[i] ?? null);
+  }
+  const out = Buffer.alloc(size);
+  let at = SIGNATURE.copy(out) + 8;
+  for (const row of rows) {
+    at = out.writeInt16BE(types.length, at);
     for (const [i, type] of types.entries()) {
-      const bytes = encode(type, row[i] ?? null);
-      const length = Buffer.allocUnsafe(4);
-      length.writeInt32BE(bytes === null ? -1 : bytes.length);
-      parts.push(length);
-      if (bytes !== null) parts.push(bytes);
+      const value = row[i] ?? null;
+      const end = at + 4 + sizeOf(type, value);
+      out.writeInt32BE(value === null ? -1 : end - at - 4, at);
+      if (value !== null) write(out, at + 4, type, value);
+      at = end;
     }
   }
-  parts.push(Buffer.from([0xff, 0xff]));
-  return Buffer.concat(parts);
+  out.writeInt16BE(-1, at);
+  return out;
 }
 
-function encode(type: ColumnType, value: Cell): Uint8Array | null {
-  if (value === null) return null;
+function sizeOf(type: ColumnType, value: Cell): number {
+  if (value === null) return 0;
+  if (type === 'text') return Buffer.byteLength(value as string);
+  if (type === 'bytea') return (value as Uint8Array).length;
+  return type === 'bool' ? 1 : 8;
+}
+
+function write(out: Buffer, at: number, type: ColumnType, value: Exclude<Cell, null>): void {
   switch (type) {
     case 'text':
-      return Buffer.from(value as string);
+      out.write(value as string, at);
+      return;
     case 'bytea':
-      return value as Uint8Array;
+      out.set(value as Uint8Array, at);
+      return;
     case 'bool':
-      return Buffer.of(value ? 1 : 0);
+      out.writeUInt8(value ? 1 : 0, at);
+      return;
     case 'int8':
-      return int8(BigInt(value as number));
+      out.writeBigInt64BE(BigInt(value as number), at);
+      return;
     case 'timestamptz':
-      return int8(BigInt((value as Date).getTime() - EPOCH_MS) * 1_000n);
+      out.writeBigInt64BE(BigInt((value as Date).getTime() - EPOCH_MS) * 1_000n, at);
   }
-}
-
-function int8(value: bigint): Buffer {
-  const bytes = Buffer.allocUnsafe(8);
-  bytes.writeBigInt64BE(value);
-  return bytes;
 }
