@@ -40,6 +40,9 @@ export {
 } from './names.js';
 export { writePrivately } from './private-file.js';
 export { type BusProvisioning, provisionBus } from './provision.js';
+export type { Comparison, Difference } from './recovery/compare.js';
+export { CannotRecover, projectionOf } from './recovery/projections.js';
+export { type Rebuilt, type Recovery, rebuild } from './recovery/rebuild.js';
 export {
   CannotProvision,
   type DatabasePasswords,

@@ -4,6 +4,15 @@ export { type Dovecot, startDovecot } from './dovecot.js';
 export { eventually } from './eventually.js';
 export { type FtpOptions, type FtpServer, startFtp } from './ftp.js';
 export { type TestIssuer, type TestIssuerOptions, testIssuer } from './issuer.js';
+export {
+  CannotRecover,
+  loseSchema,
+  lostAndRebuilt,
+  rebuild,
+  rebuildableRows,
+  recoveryOf,
+  untilQuiet,
+} from './recovery.js';
 export { setUpTestRun } from './setup.js';
 export {
   type SentMessage,

@@ -1,11 +1,7 @@
 import type { AuditEntry, ToolErrorRate } from '@holdpoint/contracts';
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
-import type { Entry } from '../domain/entry.js';
-import { storable } from '../domain/message.js';
+import { entryRowOf, type StoredEntry } from '../domain/rows.js';
 import type { Database } from './schema.js';
-
-/** An entry as the log tells it; its arguments and its reason are named by sequence and still sealed. */
-export type StoredEntry = Entry & { id: string; streamSeq: number; at: Date };
 
 export interface EntryFilter {
   spaces: string[];
@@ -28,7 +24,7 @@ export interface Page {
 }
 
 export async function insertEntries(tx: Transaction<Database>, entries: StoredEntry[]): Promise<void> {
-  if (entries.length > 0) await tx.insertInto('audit_log').values(entries.map(toRow)).execute();
+  if (entries.length > 0) await tx.insertInto('audit_log').values(entries.map(entryRowOf)).execute();
 }
 
 export class AuditLog {
@@ -81,30 +77,6 @@ export class AuditLog {
     }));
   }
 }
-
-const toRow = (e: StoredEntry) => ({
-  stream_seq: e.streamSeq,
-  event_id: e.id,
-  at: e.at,
-  kind: e.kind,
-  space_id: e.spaceId,
-  run_id: e.runId,
-  task_id: e.taskId,
-  call_id: e.callId,
-  conversation_id: e.conversationId,
-  agent: storable(e.agent),
-  model: storable(e.model),
-  source: e.source,
-  principal_kind: e.principal.kind,
-  principal_id: storable(e.principal.id),
-  server: storable(e.server),
-  tool: storable(e.tool),
-  action: e.action === null ? null : storable(e.action),
-  status: e.status,
-  arguments_seq: e.argumentsSeq,
-  note: storable(e.note),
-  note_seq: e.noteSeq,
-});
 
 const toEntry = (r: Selectable<Database['audit_log']>): StoredEntry => ({
   id: r.event_id,
