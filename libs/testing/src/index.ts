@@ -10,7 +10,9 @@ export {
   lostAndRebuilt,
   rebuild,
   rebuildableRows,
+  reconcile,
   recoveryOf,
+  refill,
   untilQuiet,
 } from './recovery.js';
 export { setUpTestRun } from './setup.js';

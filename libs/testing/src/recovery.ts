@@ -8,6 +8,8 @@ import {
   READERS,
   type Recovery,
   rebuild,
+  reconcile,
+  refill,
   roleOf,
   schemaOf,
   withClient,
@@ -18,7 +20,7 @@ import type { TestBus } from './bus.js';
 import type { TestDatabase } from './database.js';
 import { eventually } from './eventually.js';
 
-export { CannotRecover, rebuild };
+export { CannotRecover, rebuild, reconcile, refill };
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 

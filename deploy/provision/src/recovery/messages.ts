@@ -56,7 +56,7 @@ export class Hub {
   async range(): Promise<Range | null> {
     try {
       const { state } = await this.jsm.streams.info(STREAM);
-      return { first: state.first_seq, last: state.last_seq };
+      return { first: Math.max(1, state.first_seq), last: state.last_seq };
     } catch (err) {
       if (err instanceof JetStreamApiError && err.code === STREAM_NOT_FOUND) return null;
       throw err;

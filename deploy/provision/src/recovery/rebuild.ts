@@ -3,6 +3,7 @@ import pg from 'pg';
 import { schemaOf } from '../names.js';
 import { type Comparison, compare, inWords } from './compare.js';
 import { exchange, unguarded } from './exchange.js';
+import { lockOut, onlyOne } from './lock-out.js';
 import { factOf, Hub, type Source, sourceOf } from './messages.js';
 import { CannotRecover, projectionOf } from './projections.js';
 import { Scratch } from './scratch.js';
@@ -28,9 +29,6 @@ export interface Rebuilt extends Comparison {
 }
 
 const PROGRESS = 10_000;
-/** Held by the one instance of a service that publishes (or, of audit, writes): while it is, the service runs. */
-const LOCKS: Partial<Record<ServiceName, string>> = { audit: 'holdpoint.audit.writer' };
-
 /**
  * Fills the service's `from-stream` and `derived` tables anew from the events, holds them against those that are there, and
  * puts in what differs. Goes on where an earlier try ended. What is in the service's outbox and not in the stream yet
@@ -48,7 +46,8 @@ export async function rebuild(to: Recovery, service: ServiceName, look = false):
     // Rows travel as JSON: one way to write a moment.
     await client.query(`SET TIME ZONE 'UTC'`);
     const schema = schemaOf(service);
-    await lockOut(client, service, look);
+    await onlyOne(client, service);
+    if (!look) await lockOut(client, service);
     const scratch = new Scratch(client, schema, projection);
     const source = await sourceOf(service === 'audit' ? null : hub, client);
     const mark = await workOf(client, schema);
@@ -58,21 +57,6 @@ export async function rebuild(to: Recovery, service: ServiceName, look = false):
     await hub?.close();
     await client.end();
   }
-}
-
-/** Held until the session ends, so that no instance begins to publish meanwhile. */
-async function lockOut(client: pg.Client, service: ServiceName, look: boolean): Promise<void> {
-  const own = `holdpoint.rebuild.${schemaOf(service)}`;
-  if (!(await tryLock(client, own)))
-    throw new CannotRecover(`${service} is being rebuilt by somebody else. Wait for them, or end their program.`);
-  if (look) return;
-  if (!(await tryLock(client, LOCKS[service] ?? `holdpoint.outbox.${schemaOf(service)}`)))
-    throw new CannotRecover(`${service} runs. Stop every instance of it first; nothing was changed.`);
-}
-
-async function tryLock(client: pg.Client, name: string): Promise<boolean> {
-  const { rows } = await client.query('SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS mine', [name]);
-  return rows[0].mine;
 }
 
 /** Changes whenever the service does anything: it remembers what it takes in, and promises what it brings about. */
