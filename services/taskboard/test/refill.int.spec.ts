@@ -149,7 +149,7 @@ it('reconcile names what differs between stream, log and rows, and is silent whe
     found: 1,
     lines: [
       `taskboard: approvals ${gone.subject}: extra`,
-      'taskboard: 1 differences; ' + `${await last()} events`,
+      `taskboard: 1 differences; ${await last()} events`,
       '1 differences',
     ],
   });
