@@ -23,7 +23,12 @@ const project = (dir) => ({
   rootDir: join(root, dir),
   testEnvironment: 'node',
   testMatch: ['<rootDir>/src/**/*.spec.ts', '<rootDir>/test/**/*.spec.ts'],
-  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/dist/'],
+  // what takes long is a file of its own: `npm run test:deep`
+  testPathIgnorePatterns: [
+    '/node_modules/',
+    '<rootDir>/dist/',
+    ...(process.env.HOLDPOINT_DEEP ? [] : ['\\.deep\\.spec\\.ts$']),
+  ],
   modulePathIgnorePatterns: ['<rootDir>/dist/'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '^.+\\.ts$': swc },

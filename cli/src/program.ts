@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { Client } from './client.js';
-import { errorRates } from './commands/audit.js';
+import { type AnalysisOptions, analyse } from './commands/audit-analysis.js';
 import { cancel } from './commands/cancel.js';
 import { chain } from './commands/chain.js';
 import { check } from './commands/check.js';
@@ -137,16 +137,21 @@ export function program(exit: (code: number) => void): Command {
       .action(async (ref: string, _o: object, c: Command) =>
         exit(await commandTask(client(c), command, ref, asked(c))),
       );
-  root
-    .command('audit')
-    .description('what the audit log tells')
-    .command('error-rates')
-    .description('how the calls of each tool and action ended')
-    .option('--space <space>', 'of this space alone')
-    .option('--from <time>', 'not before, such as 2030-01-31T09:00:00Z')
-    .option('--to <time>', 'before')
-    .option('--bucket <span>', 'by hour or by day')
-    .action(async (o: object, c: Command) => exit(await errorRates(client(c), { ...o, ...asked(c) })));
+  const auditLog = root.command('audit').description('what the audit log tells');
+  for (const [command, does] of [
+    ['error-rates', 'how the calls of each tool and action ended'],
+    ['held', 'how many of the calls of each tool and action were put before a person'],
+    ['approval-times', 'how long it took until held calls were decided'],
+    ['costs', 'what the outcomes of each agent cost: a task with all its runs, or a run that had none'],
+  ] as const)
+    auditLog
+      .command(command)
+      .description(does)
+      .option('--space <space>', 'of this space alone')
+      .option('--from <time>', 'not before, such as 2030-01-31T09:00:00Z')
+      .option('--to <time>', 'before')
+      .option('--bucket <span>', 'by hour or by day')
+      .action(async (o: AnalysisOptions, c: Command) => exit(await analyse(client(c), command, { ...o, ...asked(c) })));
   root
     .command('chain')
     .description('print a run or a call event by event, from the stream')

@@ -572,4 +572,20 @@ describe('audit error-rates', () => {
     expect(at.asked[0]?.url).toBe('/v1/audit/tools/error-rates?from=2026-01-01T00%3A00%3A00.000Z');
     expect((await at.holdpoint('audit', 'error-rates', '--bucket', 'minute')).code).toBe(2);
   });
+  it('shows what was held, how long decisions took, and what outcomes cost', async () => {
+    const of = { bucket: '2026-01-01T00:00:00.000Z', tool: 'Mail', action: 'send' };
+    at.answers.set('GET /v1/audit/tools/held', { json: { items: [{ ...of, calls: 4, held: 3, share: 0.75 }] } });
+    const times = { ...of, decided: 3, approved: 2, byPerson: 2, medianMs: 4_200, p95Ms: 7_200_000 };
+    at.answers.set('GET /v1/audit/approvals/times', { json: { items: [times] } });
+    const cost = { agent: `secretary${HOSTILE}`, outcomes: 2, runs: 3, unknownCosts: 1, perOutcome: null };
+    at.answers.set('GET /v1/audit/costs', {
+      json: { items: [{ bucket: null, ...cost, cost: { amount: '0.25', known: false } }] },
+    });
+    const day = ['--bucket', 'day'];
+    expect((await at.holdpoint('audit', 'held', ...day)).stdout).toMatch(/2026-01-01T00:00:00\.000Z +4 +3 +75\.0 %/);
+    expect((await at.holdpoint('audit', 'approval-times')).stdout).toMatch(/3 +2 +2 +4\.2 s +2\.0 h/);
+    const costs = await at.holdpoint('audit', 'costs');
+    expect(costs.stdout).toMatch(/2 +3 +0\.25 +1 +-/);
+    expect(costs.stdout).not.toMatch(UNSAFE);
+  });
 });

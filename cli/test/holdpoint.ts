@@ -19,6 +19,11 @@ export interface Asked {
   lastEventId?: string;
 }
 
+const MAIN = join(import.meta.dirname, '../dist/src/main.js');
+
+/** What readline tells a terminal, and the line ends of one. */
+const CURSOR = new RegExp(`${'\u001b'}\\[\\d+[GJ]|\\r`, 'g');
+
 type Answer = { status?: number; json?: unknown; text?: string; type?: string };
 
 /** The compiled command as a process of its own, against a home and services that a test makes up. */
@@ -61,11 +66,35 @@ export class Installation {
     await rm(this.home, { recursive: true });
   }
 
+  /**
+   * Types the command at a terminal of its own, and `answer` at its question. All that is shown is in `stdout`, without what
+   * the terminal is told of its cursor.
+   */
+  atTerminal(answer: string, ...args: string[]): Promise<Ended> {
+    const quoted = [process.execPath, MAIN, ...args].map((a) => `'${a.replaceAll("'", "'\\''")}'`).join(' ');
+    const child = spawn('script', ['-qec', `stty cols 200; exec ${quoted}`, '/dev/null'], {
+      env: this.#env(),
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+    child.stdout.setEncoding('utf8');
+    let shown = '';
+    let answered = false;
+    child.stdout.on('data', (chunk: string) => {
+      shown += chunk;
+      if (answered || !shown.includes('type yes: ')) return;
+      answered = true;
+      child.stdin.write(`${answer}\n`);
+    });
+    return new Promise((done, broke) => {
+      child.on('error', broke);
+      child.on('close', (code) => done({ code, stdout: shown.replaceAll(CURSOR, ''), stderr: '' }));
+    });
+  }
+
   /** Types the command, with nobody at the terminal. */
   holdpoint(...args: string[]): Promise<Ended> {
-    const { npm_command: _, HOLDPOINT_AS: __, HOLDPOINT_TOKEN: ___, ...env } = process.env;
-    const child = spawn(process.execPath, [join(import.meta.dirname, '../dist/src/main.js'), ...args], {
-      env: { ...env, HOLDPOINT_HOME: this.home },
+    const child = spawn(process.execPath, [MAIN, ...args], {
+      env: this.#env(),
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const ended: Ended = { code: null, stdout: '', stderr: '' };
@@ -75,6 +104,11 @@ export class Installation {
       child.on('error', broke);
       child.on('close', (code) => done({ ...ended, code }));
     });
+  }
+
+  #env(): NodeJS.ProcessEnv {
+    const { npm_command: _, HOLDPOINT_AS: __, HOLDPOINT_TOKEN: ___, ...env } = process.env;
+    return { ...env, HOLDPOINT_HOME: this.home };
   }
 
   async #answer(request: IncomingMessage): Promise<Answer> {

@@ -105,11 +105,50 @@ describe('policy', () => {
     ]);
   });
 
+  it('allow at a terminal says what it destroys, and takes nothing for an acknowledgement but a typed yes', async () => {
+    at.answers.set('PUT /api/v1/spaces/acme/policy', { json: policy('FileRW.purge_folder', 'FileRW.shred') });
+    for (const answer of ['y', '']) {
+      const { code, stdout } = await at.atTerminal(answer, 'policy', 'allow', 'FileRW.shred');
+      expect({ code, stdout }).toMatchObject({ code: 1, stdout: expect.stringContaining('not confirmed with yes') });
+      expect(sent('PUT')).toEqual([]);
+    }
+    const { code, stdout } = await at.atTerminal('yes', 'policy', 'allow', 'FileRW.shred');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/FileRW\.shred, by assistant:.*Destroys: Files.*cannot be undone.*type yes: /s);
+    expect(stdout).not.toMatch(UNSAFE);
+    const whole = { allowDestructive: ['FileRW.purge_folder', 'FileRW.shred'], acknowledged: true };
+    expect(sent('PUT').map((s) => s.body)).toEqual([whole]);
+  });
+
+  it('allow of what is allowed already asks nobody and sends nothing', async () => {
+    const { code, stdout } = await at.atTerminal('', 'policy', 'allow', 'FileRW.purge_folder');
+    expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('acme allows that already') });
+    expect(sent('PUT')).toEqual([]);
+  });
+
   it('revoke sends the list without it, and acknowledges nothing', async () => {
     at.answers.set('PUT /api/v1/spaces/acme/policy', { json: policy() });
     const { code, stdout } = await at.holdpoint('--json', 'policy', 'revoke', 'FileRW.purge_folder', '--space', 'acme');
     expect({ code, said: JSON.parse(stdout) }).toEqual({ code: 0, said: policy() });
     expect(sent('PUT').map((s) => s.body)).toEqual([{ allowDestructive: [] }]);
+  });
+
+  it('revoke reads the list again when somebody else took something out of it meanwhile', async () => {
+    let puts = 0;
+    at.answers.set('GET /api/v1/spaces/acme/policy', () => ({
+      json: puts === 0 ? policy('FileRW.purge_folder', 'FileRW.shred') : policy('FileRW.purge_folder'),
+    }));
+    at.answers.set('PUT /api/v1/spaces/acme/policy', () => {
+      puts += 1;
+      if (puts > 1) return { json: policy() };
+      const detail = 'What FileRW.shred destroys cannot be brought back.';
+      return {
+        status: 400,
+        json: { type: 'about:blank', title: 'x', status: 400, detail, code: 'policy.not-acknowledged' },
+      };
+    });
+    expect(await at.holdpoint('policy', 'revoke', 'FileRW.purge_folder')).toMatchObject({ code: 0 });
+    expect(sent('PUT').map((s) => s.body)).toEqual([{ allowDestructive: ['FileRW.shred'] }, { allowDestructive: [] }]);
   });
 
   it('revoke of what is not allowed says so and changes nothing', async () => {
@@ -150,6 +189,73 @@ describe('members and spaces', () => {
     expect(await at.holdpoint('members', 'role', 'mia', 'admin')).toMatchObject({ code: 0 });
     expect((await at.holdpoint('members', 'role', 'mai', 'admin')).stderr).toContain('mai is no member of acme');
     expect(sent('PUT').map((s) => s.body)).toEqual([{ role: 'member', groups: ['ops', 'legal'] }, { role: 'admin' }]);
+  });
+
+  it('add takes in who is no member yet, with what was said of them alone', async () => {
+    const otto: MemberView = {
+      ...mia,
+      userId: 'otto',
+      displayName: `Otto${HOSTILE}`,
+      role: 'admin',
+      groups: ['risk', 'ops'],
+    };
+    at.answers.set('PUT /api/v1/spaces/acme/members/otto', { json: otto });
+    const full = await at.holdpoint(
+      'members',
+      'add',
+      'otto',
+      '--role',
+      'admin',
+      '--name',
+      'Otto',
+      '--groups',
+      'risk,ops',
+    );
+    expect(full).toMatchObject({ code: 0, stdout: 'otto is admin of acme, in the groups risk, ops.\n' });
+    expect(await at.holdpoint('members', 'add', 'otto', '--role', 'member')).toMatchObject({ code: 0 });
+    expect(sent('PUT')).toEqual([
+      {
+        url: '/api/v1/spaces/acme/members/otto',
+        body: { role: 'admin', displayName: 'Otto', groups: ['risk', 'ops'] },
+      },
+      { url: '/api/v1/spaces/acme/members/otto', body: { role: 'member' } },
+    ]);
+  });
+
+  it.each([
+    ['who is a member already', ['mia', '--role', 'owner'], 1, 'mia is a member already: member'],
+    ['a role that is none', ['otto', '--role', 'king'], 2, 'owner, admin, member'],
+    ['a group that is no name', ['otto', '--role', 'member', '--groups', 'Risk!'], 2, 'A group is named'],
+  ])('add refuses %s, and changes nothing', async (_, typed, code, said) => {
+    const ended = await at.holdpoint('members', 'add', ...typed);
+    expect(ended).toMatchObject({ code, stderr: expect.stringContaining(said) });
+    expect(sent('PUT')).toEqual([]);
+  });
+
+  it('remove takes out exactly who was named, and nobody in place of a name that was mistyped', async () => {
+    at.answers.set('DELETE /api/v1/spaces/acme/members/mia', { status: 204 });
+    expect(await at.holdpoint('members', 'remove', 'mai')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('mai is no member of acme'),
+    });
+    expect(sent('DELETE')).toEqual([]);
+    expect(await at.holdpoint('members', 'remove', 'mia')).toMatchObject({
+      code: 0,
+      stdout: 'mia is no member of acme any more.\n',
+    });
+    expect(sent('DELETE')).toEqual([{ url: '/api/v1/spaces/acme/members/mia', body: undefined }]);
+    const lastOwner = {
+      type: 'about:blank',
+      title: 'x',
+      status: 409,
+      detail: 'A space keeps an owner.',
+      code: 'policy.last-owner',
+    };
+    at.answers.set('DELETE /api/v1/spaces/acme/members/mia', { status: 409, json: lastOwner });
+    expect(await at.holdpoint('members', 'remove', 'mia')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('A space keeps an owner.'),
+    });
   });
 
   it('whoever is in several spaces has to name one', async () => {

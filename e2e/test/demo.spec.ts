@@ -1,10 +1,8 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Stack, startStack } from '@holdpoint/local';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Decision, decisionOf } from '../src/person.js';
-import { playStory } from '../src/story.js';
 import { lastLine, type Ran, run } from './run.js';
 
 describe('npm run demo -- --yes', () => {
@@ -54,26 +52,10 @@ describe('npm run demo -- --yes', () => {
 });
 
 describe('npm run demo', () => {
-  let stack: Stack;
-  beforeAll(async () => {
-    stack = await startStack({ env: { OPENAI_BASE_URL: '', HOLDPOINT_MODEL: '' } });
-  }, 120_000);
-  afterAll(() => stack?.stop(), 60_000);
-
-  it('plays on with whatever a person decides, and checks what follows from it', async () => {
-    const said = jest.spyOn(console, 'log').mockImplementation(() => {});
-    const answers = ['reject "Call her" --yes instead; don\'t write', 'approve'].values();
-    const counts = await playStory({
-      home: stack.home,
-      urls: stack.urls,
-      people: stack.people,
-      ask: async () => decisionOf(answers.next().value ?? '') ?? { decision: 'reject' },
-    });
-    const story = said.mock.calls.join('\n');
-    said.mockRestore();
-    expect(counts).toMatchObject({ held: 2, approved: 1, rejected: 1, executed: 4, woken: 2 });
-    expect(story).toMatch(/Nothing went out.*Call her.*The mail is out/s);
-  }, 120_000);
+  it('nobody at OPENAI_BASE_URL: said at once, and nothing is started', async () => {
+    const ran = await run('demo.js', ['--yes'], { OPENAI_BASE_URL: 'http://127.0.0.1:9/v1' });
+    expect(ran).toMatchObject({ code: 2, stderr: expect.stringContaining('OPENAI_BASE_URL') });
+  });
 
   it.each<[string, Decision | undefined]>([
     ['approve', { decision: 'approve' }],

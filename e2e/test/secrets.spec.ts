@@ -16,6 +16,7 @@ import { simpleParser } from 'mailparser';
 import { SMTPServer } from 'smtp-server';
 import { z } from 'zod';
 import { Api, until } from '../src/api.js';
+import { startCollector } from './collector.js';
 
 // 40 secrets in arguments, results and errors of a whole running system: used where a person released it, kept nowhere.
 
@@ -58,6 +59,7 @@ describe('secrets in a running system', () => {
   const mails: Buffer[] = [];
   let stack: Stack;
   let api: Api;
+  let collector: Awaited<ReturnType<typeof startCollector>>;
 
   beforeAll(async () => {
     const folder = await mkdtemp(join(tmpdir(), 'holdpoint-secrets-'));
@@ -67,11 +69,15 @@ describe('secrets in a running system', () => {
       () => rm(home, { recursive: true, force: true }),
     );
     await chmod(home, 0o711);
+    collector = await startCollector();
+    cleanup.push(async () => collector.stop());
     await rm(home, { recursive: true });
     await writeConfig(folder);
     const env = {
       HOLDPOINT_CONFIG: join(folder, 'holdpoint.yaml'),
       LOG_LEVEL: 'debug',
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_BSP_SCHEDULE_DELAY: '200',
       MAIL_SMTP_URL: `smtp://127.0.0.1:${await mailServer()}`,
       OPENAI_BASE_URL: `http://127.0.0.1:${await echoingModel()}/v1`,
       OPENAI_API_KEY: 'a-key-that-the-endpoint-repeats',
@@ -156,13 +162,20 @@ describe('secrets in a running system', () => {
     expect(found).toEqual([]);
   });
 
-  it('no file of the database, the bus and the logs holds a value, nor what is not declared', async () => {
+  it('no file of the database, the bus and the logs holds a value, nor what is not declared, and no exported trace', async () => {
     await stack.stop();
+    const traces = await mkdtemp(join(tmpdir(), 'holdpoint-secrets-traces-'));
+    cleanup.push(() => rm(traces, { recursive: true }));
+    await writeFile(join(traces, 'exported.json'), collector.raw());
+    const spans = collector.spans();
+    expect(new Set(spans.map((s) => s.service)).size).toBeGreaterThanOrEqual(4);
+    expect(spans.filter((s) => s.attributes['gen_ai.tool.name'] === 'Mail').length).toBeGreaterThan(0);
     const needles = [...VALUES.flatMap(spellings), ...spellings(UNDECLARED), 'a-key-that-the-endpoint-repeats'];
     const { postgres, nats, logs, run } = stack.paths;
-    expect(await holding([postgres, nats, logs, run], needles)).toEqual([]);
+    expect(await holding([postgres, nats, logs, run, traces], needles)).toEqual([]);
     // the search can find
     expect(await holding([nats], ['arguments.secret-literal'])).not.toEqual([]);
+    expect(await holding([traces], ['FileRW'])).not.toEqual([]);
     expect(await holding([join(stack.home, 'demo')], needles)).not.toEqual([]);
   }, 120_000);
 

@@ -17,7 +17,8 @@ const SECRETS = {
   reason: 'because of the cormorants',
 };
 const CALLS = 30;
-const TURNS = process.env['HOLDPOINT_DEEP'] ? 20 : 2;
+const DEEP = Boolean(process.env['HOLDPOINT_DEEP']);
+const TURNS = 20;
 
 const call = (tool: string, args: unknown) => ({ tool, arguments: JSON.stringify(args) });
 const script = {
@@ -191,16 +192,18 @@ describe('traces', () => {
     expect(raw.includes(callId)).toBe(true);
   });
 
-  it('costs little: the same calls with and without, in turns', async () => {
-    off = await startStack({ env: { ...env, OTEL_EXPORTER_OTLP_ENDPOINT: '' } });
-    const found = await tracingOverhead({ on, off }, { agent: 'tracer', prompt: 'measure', turns: TURNS });
-    const said = (['decision', 'gate'] as const).map(
-      (w) => `${w} p50 ${found[w].ratio.toFixed(2)}x (${found[w].on.toFixed(2)} to ${found[w].off.toFixed(2)} ms)`,
-    );
-    console.info(`tracing overhead over ${found.calls} calls: ${said.join(', ')}`);
-    expect(found.calls).toBe(CALLS * TURNS);
-    // the target is 1.25; beyond 2 it is no noise of a busy machine any more
-    expect(found.decision.ratio).toBeLessThan(2);
-    expect(found.gate.ratio).toBeLessThan(2);
-  }, 240_000);
+  // a second system to measure against: in `npm run test:deep`, on a machine that does nothing else
+  if (DEEP)
+    it('costs little: the same calls with and without, in turns', async () => {
+      off = await startStack({ env: { ...env, OTEL_EXPORTER_OTLP_ENDPOINT: '' } });
+      const found = await tracingOverhead({ on, off }, { agent: 'tracer', prompt: 'measure', turns: TURNS });
+      const said = (['decision', 'gate'] as const).map(
+        (w) => `${w} p50 ${found[w].ratio.toFixed(2)}x (${found[w].on.toFixed(2)} to ${found[w].off.toFixed(2)} ms)`,
+      );
+      console.info(`tracing overhead over ${found.calls} calls: ${said.join(', ')}`);
+      expect(found.calls).toBe(CALLS * TURNS);
+      // the target is 1.25; beyond 2 it is no noise of a busy machine any more
+      expect(found.decision.ratio).toBeLessThan(2);
+      expect(found.gate.ratio).toBeLessThan(2);
+    }, 240_000);
 });

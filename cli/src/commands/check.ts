@@ -1,13 +1,14 @@
 import { type CheckReport, StreamCheck } from '@holdpoint/contracts';
 import { document, say } from '../output.js';
 import type { Settings } from '../settings.js';
-import { readStream } from '../stream.js';
 import { table } from '../text.js';
 
 const PROGRESS_EVERY = 500;
 
 /** Reads the stream alone and holds it against the rules. @returns 1 when anything was found */
 export async function check(settings: Settings, o: { json?: boolean; settled?: boolean }): Promise<number> {
+  // the bus's client and YAML are loaded by the commands that use them: every other one starts a third sooner
+  const { readStream } = await import('../stream.js');
   const grammar = new StreamCheck();
   const progress = !o.json && process.stderr.isTTY === true;
   let last = 0;

@@ -1,5 +1,4 @@
 import { name, type PolicyExplanation, policyExplanation, token, verdict } from '@holdpoint/contracts';
-import { parse } from 'yaml';
 import { z } from 'zod';
 import type { Client } from '../client.js';
 import { draftIn, textOf } from '../draft.js';
@@ -67,6 +66,7 @@ function differenceOf(want: Expected, got: PolicyExplanation): string[] {
 /** @throws Failure (usage): a file that says nothing would pass as a test that holds */
 async function readTests(file: string): Promise<z.infer<typeof testFile>> {
   const text = await textOf(file);
+  const { parse } = await import('yaml');
   let written: unknown;
   try {
     written = parse(text);

@@ -9,7 +9,7 @@ import {
 import { z } from 'zod';
 import { type Client, queryString } from '../client.js';
 import { ask, canAsk } from '../confirm.js';
-import { failed, misused } from '../failure.js';
+import { Failure, failed, misused } from '../failure.js';
 import { advise, document, say, TYPED } from '../output.js';
 import { pathOf, spaceOf } from '../spaces-of.js';
 import { block, inline, table } from '../text.js';
@@ -88,10 +88,23 @@ export async function allow(
   return told(after, o, `${space} allows ${written(added)} now, without asking anybody.`);
 }
 
+const READ_AT_MOST = 5;
+
 /** Takes opt-ins back. Once this returns, no call that was not begun before is begun. */
 export async function revoke(client: Client, actions: string[], o: Options): Promise<number> {
   const unwanted = namesOf(actions);
   const space = await spaceOf(client, o.space);
+  for (let asked = 1; ; asked++)
+    try {
+      return await revokeFrom(client, space, unwanted, o);
+    } catch (error) {
+      // Somebody else took something out since the list was read; to send it again would put that back.
+      const overtaken = error instanceof Failure && error.problem.code === 'policy.not-acknowledged';
+      if (!overtaken || asked >= READ_AT_MOST) throw error;
+    }
+}
+
+async function revokeFrom(client: Client, space: string, unwanted: string[], o: Options): Promise<number> {
   const path = pathOf(space, 'policy');
   const before = await client.get('policy', path, spacePolicyView);
   const missing = unwanted.filter((n) => !before.allowDestructive.includes(n));

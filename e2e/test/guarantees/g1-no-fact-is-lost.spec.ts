@@ -6,7 +6,7 @@ import { type Facts, System } from './system.js';
 
 // Guarantee G1 on the whole system: services, relays, bus and database are killed without warning, in random order, under
 // load. The mechanism's mutants are in libs/eventing/test/g1-no-fact-is-lost.
-const KILLS = process.env['HOLDPOINT_DEEP'] ? 100 : 8;
+const KILLS = process.env['HOLDPOINT_DEEP'] ? 100 : 5;
 const SEED = Number(process.env['HOLDPOINT_SEED'] ?? 1);
 const TARGETS = ['agent-engine', 'policy', 'staging', 'taskboard', 'audit', 'nats', 'postgres', 'relay'] as const;
 

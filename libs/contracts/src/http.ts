@@ -362,21 +362,6 @@ export const receipt = z.object({
 });
 export type Receipt = z.infer<typeof receipt>;
 
-/** Outcomes of one action of one tool. */
-export const toolErrorRate = z.object({
-  /** When the hour or day began; null when everything was asked for in one. */
-  bucket: timestamp.nullable(),
-  tool: name,
-  action: name.nullable(),
-  calls: z.int(),
-  errors: z.int(),
-  denied: z.int(),
-  notFound: z.int(),
-  /** Errors among the calls that ran (`Ok` or `Error`); null when none did. */
-  rate: z.number().nullable(),
-});
-export type ToolErrorRate = z.infer<typeof toolErrorRate>;
-
 /** One event of a chain, its bytes taken from the stream. */
 export const chainEvent = z.object({
   seq: z.int(),

@@ -1,4 +1,5 @@
 export * from './advice.js';
+export * from './analysis.js';
 export * from './call.js';
 export { type CheckOptions, checkStream, StreamCheck } from './chain/check.js';
 export { explain } from './chain/explain.js';

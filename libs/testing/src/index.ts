@@ -1,5 +1,6 @@
 export { startBus, type TestBus, type TestBusOptions } from './bus.js';
 export { type DatabaseRole, type TestDatabase, testDatabase } from './database.js';
+export { DEEP, sampled } from './deep.js';
 export { type Dovecot, startDovecot } from './dovecot.js';
 export { eventually } from './eventually.js';
 export { type FtpOptions, type FtpServer, startFtp } from './ftp.js';

@@ -194,6 +194,7 @@ export async function startEngine(options: EngineOptions) {
     reader,
     ask,
     env,
+    superuserUrl: database.url('superuser'),
     at: (other: string) => {
       url = other;
     },

@@ -1,8 +1,9 @@
 import { type CastVote, type PolicyCheckReply, USUAL_REQUIREMENT } from '@holdpoint/contracts';
 import type { Stored } from '@holdpoint/eventing';
+import { openDatabase } from '@holdpoint/runtime';
 import { eventually } from '@holdpoint/testing';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { z } from 'zod';
 import { defineAction, done, type Tool } from '../src/tools/tool.js';
 import { startEngine, type TestEngine } from './engine.js';
@@ -83,6 +84,80 @@ describe('an answer that has run out when the claim is made', () => {
     await engine.as.policy.publish(verdictOn(p, 'auto'));
     expect(await outcome(p)).toMatchObject({ status: 'Denied', reason: 'policy.unreachable' });
     expect([asked, received]).toEqual([4, []]);
+  });
+});
+
+describe('a commit of the claim that takes longer than the answer holds', () => {
+  const SLOW = 4711;
+  let superuser: Kysely<never>;
+  beforeAll(() => {
+    superuser = openDatabase<never>(engine.superuserUrl, { max: 2 });
+  });
+  afterAll(() => superuser.destroy());
+
+  /**
+   * Has the commit wait for a lock that the test holds, until the answer has run out. Deferred triggers fire in the order of
+   * their names: `a_slow` before the database looks at the answer, `z_slow` behind it, as a slow disk would.
+   */
+  const slowly = async (
+    trigger: 'a_slow' | 'z_slow',
+    begin: () => Promise<unknown>,
+    then: Partial<PolicyCheckReply>,
+  ) => {
+    await sql`
+      CREATE OR REPLACE FUNCTION agent_engine.slow() RETURNS trigger LANGUAGE plpgsql AS
+        'BEGIN PERFORM pg_advisory_xact_lock(${sql.lit(SLOW)}); RETURN NULL; END'`.execute(superuser);
+    await sql`
+      CREATE CONSTRAINT TRIGGER ${sql.id(trigger)} AFTER INSERT ON agent_engine.executions
+        DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION agent_engine.slow()`.execute(superuser);
+    try {
+      await superuser.transaction().execute(async (tx) => {
+        await sql`SELECT pg_advisory_xact_lock(${sql.lit(SLOW)})`.execute(tx);
+        await begin();
+        const waiting = sql`SELECT FROM pg_locks WHERE NOT granted AND locktype = 'advisory' AND objid = ${SLOW}`;
+        await eventually(async () => (await waiting.execute(superuser)).rows.length > 0, { what: 'the commit' });
+        const ranOut = Date.now() + VALID_MS;
+        answer = () => ({ ...then, validUntil: validFor(5_000) });
+        await eventually(() => Date.now() > ranOut, { what: 'the end of the answer' });
+      });
+    } finally {
+      await sql`DROP TRIGGER ${sql.id(trigger)} ON agent_engine.executions`.execute(superuser);
+    }
+  };
+  const halted = { verdict: 'deny', halted: true, reason: 'halted' } as const;
+
+  it.each([
+    [
+      'before the database looks at the answer, halted meanwhile: nothing is claimed',
+      'a_slow',
+      halted,
+      'Denied halted',
+    ],
+    [
+      'before the database looks at the answer, still allowed: asked again, it runs',
+      'a_slow',
+      { verdict: 'auto' },
+      'Ok',
+    ],
+    ['behind it, halted meanwhile: the effect does not begin', 'z_slow', halted, 'Error tool.did-not-happen'],
+    ['behind it, still allowed: asked again, it runs', 'z_slow', { verdict: 'auto' }, 'Ok'],
+  ] as const)('%s', async (_, trigger, then, expected) => {
+    const p = await begin('one', allowed);
+    await slowly(trigger, () => engine.as.policy.publish(verdictOn(p, 'auto')), then);
+    const { status, reason } = await outcome(p);
+    expect(`${status} ${reason ?? ''}`.trim()).toBe(expected);
+    expect([asked, received]).toEqual([2, expected === 'Ok' ? ['unheld'] : []]);
+    const started = await engine.reader.last('tool.started', 'acme', p.event.subject);
+    expect(started === null).toBe(expected === 'Denied halted');
+  });
+
+  it('of a released call, denied meanwhile: nothing is claimed', async () => {
+    const p = await begin('one', allowed);
+    await engine.as.policy.publish(verdictOn(p, 'approve'));
+    await slowly('a_slow', () => engine.as.staging.publish(approvalOf(p)), { verdict: 'deny' });
+    expect(await outcome(p)).toMatchObject({ status: 'Denied', held: true, reason: 'policy.denied' });
+    expect([asked, received]).toEqual([2, []]);
+    expect(await engine.reader.last('tool.started', 'acme', p.event.subject)).toBeNull();
   });
 });
 

@@ -1,3 +1,5 @@
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { newEvent, newId } from '@holdpoint/eventing';
 import { eventually } from '@holdpoint/testing';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -173,6 +175,30 @@ describe('watching and cancelling', () => {
         await response.body?.cancel();
       }
       await engine.ended(runId);
+    });
+
+    it('who is a member no more hears no further event; others do, and the run goes on', async () => {
+      const file = join(engine.home, 'identity.json');
+      const before = await readFile(file, 'utf8');
+      const put = async (content: string) => {
+        await writeFile(`${file}.new`, content, { mode: 0o600 });
+        await rename(`${file}.new`, file);
+      };
+      const runId = await engine.run('waits');
+      const [ada, ben] = (await Promise.all(
+        (['ada', 'ben'] as const).map(async (who) => eventsOf(await watch(`/v1/runs/${runId}`, undefined, { who }))),
+      )) as [AsyncGenerator<{ type: string }>, AsyncGenerator<{ type: string }>];
+      for (const events of [ada, ben]) while ((await events.next()).value?.type !== 'call.proposed');
+      try {
+        const { people, ...rest } = JSON.parse(before) as { people: { id: string; spaces: object }[] };
+        await put(JSON.stringify({ ...rest, people: people.map((p) => (p.id === 'ben' ? { ...p, spaces: {} } : p)) }));
+        const [callId = ''] = await engine.calls(runId);
+        await engine.as.policy.publish(verdictOn(await proposal(callId), 'deny'));
+        expect((await allOf(ada)).map((e) => e.type)).toEqual(['call.denied', 'step', 'run.completed']);
+        expect(await allOf(ben)).toEqual([]);
+      } finally {
+        await put(before);
+      }
     });
 
     it('is told to no one who did not ask: JSON stays the answer', async () => {

@@ -4,15 +4,16 @@ import { type DynamicModule, Inject, Module, type OnApplicationShutdown } from '
 import type { Kysely } from 'kysely';
 import { type AuditConfig, CONFIG } from './config.js';
 import { OnEveryEvent } from './consumers/on-every-event.js';
+import { AnalysisController } from './http/analysis.controller.js';
 import { ChainsController } from './http/chains.controller.js';
 import { EntriesController } from './http/entries.controller.js';
-import { ErrorRatesController } from './http/error-rates.controller.js';
 import { EventsController } from './http/events.controller.js';
 import { PositionController } from './http/position.controller.js';
 import { ReceiptsController } from './http/receipts.controller.js';
 import { Content } from './log/content.js';
 import { Stream } from './log/stream.js';
 import { Tail } from './log/tail.js';
+import { Analysis } from './store/analysis.js';
 import { AuditLog } from './store/audit-log.js';
 import { EventLog } from './store/event-log.js';
 import { positionOf } from './store/position.js';
@@ -55,7 +56,7 @@ export class AuditModule implements OnApplicationShutdown {
         ReceiptsController,
         ChainsController,
         PositionController,
-        ErrorRatesController,
+        AnalysisController,
         EventsController,
       ],
       providers: [
@@ -73,6 +74,7 @@ export class AuditModule implements OnApplicationShutdown {
         { provide: Stream, useFactory: (bus: Bus) => new Stream(bus), inject: [Bus] },
         store(EventLog),
         store(AuditLog),
+        store(Analysis),
         store(RunReceipts),
         {
           provide: Content,

@@ -1,4 +1,12 @@
-import { auditEntry, page, receipt, type ToolErrorRate } from '@holdpoint/contracts';
+import {
+  type ApprovalTime,
+  auditEntry,
+  type HeldShare,
+  type OutcomeCost,
+  page,
+  receipt,
+  type ToolErrorRate,
+} from '@holdpoint/contracts';
 import { newId } from '@holdpoint/eventing';
 import { unguardedRoutes } from '@holdpoint/runtime';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -294,6 +302,65 @@ describe('GET /v1/audit/tools/error-rates', () => {
       body: { errors: [{ field: 'from' }] },
     });
     expect((await world.get('/v1/audit/tools/error-rates?bucket=minute')).status).toBe(400);
+  });
+});
+
+describe('GET /v1/audit/tools/held, approvals/times and costs', () => {
+  const items = async <T>(path: string) =>
+    (await world.get(`/v1/audit/${path}?space=${SPACE}`)).body['items'] as (T & { tool?: string; agent?: string })[];
+  /** The stream's clock is set back, as a call is held for longer than a test takes. */
+  const waited = async (c: CallMaker, seconds: number) => {
+    await world.logged();
+    await world.force(`UPDATE audit_log SET at = (SELECT at FROM audit_log WHERE kind = 'decision' AND call_id = '${c.id}')
+      - interval '${seconds} s' WHERE kind = 'staging' AND call_id = '${c.id}'`);
+  };
+
+  it('a call that was held counts once, whatever became of it; one that was not counts when it ended', async () => {
+    const held = [1, 2, 3].map(() => make({ ref: { tool: 'Held' } }));
+    for (const c of held) await world.publish(c.staged());
+    await world.publish(held[0]?.decided() as never, held[0]?.executed({ held: true }) as never);
+    await world.publish(make({ ref: { tool: 'Held' } }).executed());
+    await world.logged();
+    expect((await items<HeldShare>('tools/held')).filter((i) => i.tool === 'Held')).toEqual([
+      { bucket: null, tool: 'Held', action: 'send', calls: 4, held: 3, share: 0.75 },
+    ]);
+  });
+
+  it('the times are those of people; what expired is counted and timed for nobody', async () => {
+    for (const seconds of [10, 20, 30, 40]) {
+      const c = make({ ref: { tool: 'Times' } });
+      await world.publish(c.staged(), c.decided(seconds === 40 ? { decision: 'rejected' } : {}));
+      await waited(c, seconds);
+    }
+    const late = make({ ref: { tool: 'Times' } });
+    const expiry = { decision: 'expired', by: { kind: 'service', id: 'staging' }, cause: 'deadline' } as const;
+    await world.publish(late.staged(), late.decided(expiry));
+    await waited(late, 100_000);
+    const [times] = (await items<ApprovalTime>('approvals/times')).filter((i) => i.tool === 'Times');
+    expect(times).toMatchObject({ decided: 5, approved: 3, byPerson: 4 });
+    expect(times?.medianMs).toBeCloseTo(25_000, 3);
+    expect(times?.p95Ms).toBeCloseTo(38_500, 3);
+  });
+
+  it('an outcome is a task with all its runs, or a run that had none; what is not known is not in the mean', async () => {
+    const of = (amount: string, known: boolean, taskId?: string) =>
+      runEvents(newId(), { agent: 'costly', cost: { amount, known }, ...(taskId ? { taskId } : {}) }).completed;
+    await world.publish(of('0.10', true, 'wake-c1'), of('0.30', true, 'wake-c1'), of('0.20', true));
+    await world.logged();
+    const known = { bucket: null, agent: 'costly', outcomes: 2, runs: 3, unknownCosts: 0, perOutcome: '0.3' };
+    const costs = async () => (await items<OutcomeCost>('costs')).filter((i) => i.agent === 'costly');
+    expect(await costs()).toEqual([{ ...known, cost: { amount: '0.60', known: true } }]);
+    await world.publish(of('9', false, 'wake-c1'));
+    await world.logged();
+    const now = { ...known, runs: 4, unknownCosts: 1, perOutcome: '0.2' };
+    expect(await costs()).toEqual([{ ...now, cost: { amount: '0.60', known: false } }]);
+  });
+
+  it('a stranger learns nothing', async () => {
+    for (const path of ['tools/held', 'approvals/times', 'costs']) {
+      expect((await world.get(`/v1/audit/${path}`, 'eve')).body).toEqual({ items: [] });
+      expect((await world.get(`/v1/audit/${path}?space=${SPACE}`, 'eve')).status).toBe(404);
+    }
   });
 });
 

@@ -46,7 +46,7 @@ export class SpacePreferences {
       const had = before?.allow_destructive ?? [];
       const added = allowDestructive.filter((name) => !had.includes(name));
       const removed = had.filter((name) => !allowDestructive.includes(name));
-      requireDestructive(allowDestructive, await registry.list(tx, spaceId));
+      requireDestructive(allowDestructive, added, await registry.list(tx, spaceId));
       if (added.length > 0 && acknowledged !== true) throw refusal.notAcknowledged(added);
       if (before !== undefined && added.length + removed.length === 0)
         return { value: { view: preferencesViewOf(spaceId, before), added, removed }, tightens: false };
@@ -70,15 +70,18 @@ export class SpacePreferences {
   }
 }
 
-/** A name that nothing has today could be given tomorrow, to something that nobody had in mind. */
-function requireDestructive(names: readonly string[], tools: readonly ToolRow[]): void {
+/**
+ * A name that nothing has today could be given tomorrow, to something that nobody had in mind. Of what is allowed already
+ * nothing is asked: a tool that is withdrawn or described otherwise since must not stand in the way of a revoke.
+ */
+function requireDestructive(names: readonly string[], added: readonly string[], tools: readonly ToolRow[]): void {
   const hints = new Map(
     tools
       .filter((t) => !t.withdrawn)
       .flatMap((t) => t.actions.map((a) => [writeAction({ ...t, action: a.name }), a.hint] as const)),
   );
-  const unknown = names.filter((name) => !hints.has(name));
+  const unknown = added.filter((name) => !hints.has(name));
   if (unknown.length > 0) throw refusal.unknownTool(names, unknown);
-  const harmless = names.filter((name) => hints.get(name) !== 'destructive');
+  const harmless = added.filter((name) => hints.get(name) !== 'destructive');
   if (harmless.length > 0) throw refusal.notDestructive(names, harmless);
 }

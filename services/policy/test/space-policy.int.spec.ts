@@ -1,7 +1,7 @@
 import { spacePolicyAudit, spacePolicyView } from '@holdpoint/contracts';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { sql } from 'kysely';
-import { DESTRUCTIVE, openSpaces, type SpacesFixture } from './spaces-fixture.js';
+import { actionOf, DESTRUCTIVE, openSpaces, type SpacesFixture } from './spaces-fixture.js';
 
 let f: SpacesFixture;
 beforeAll(async () => {
@@ -100,12 +100,20 @@ describe('PUT', () => {
     expect((await get('ada')).body.allowDestructive).toEqual([PURGE]);
   });
 
-  test('a withdrawn tool is unknown from then on', async () => {
-    await put('ada', [PURGE, EXPUNGE], true);
+  test('a tool that was withdrawn, or is not destructive any more, blocks no revoke and is not allowed anew', async () => {
+    await put('ada', DESTRUCTIVE, true);
     await f.announce(space, 'filerw', { withdrawn: true, agents: [], actions: [] });
-    const answer = await put('ada', [PURGE]);
-    expect(f.codeOf(answer)).toBe('400 policy.unknown-tool');
-    expect((await put('ada', [EXPUNGE])).body.allowDestructive).toEqual([EXPUNGE]);
+    await f.announce(space, 'drop', { actions: [actionOf(null, 'write')] });
+    expect((await put('ada', [PURGE, DROP])).body.allowDestructive).toEqual([PURGE, DROP]);
+    // what is new has to be known all the same, and is named by its place in the list
+    const beside = await put('ada', [PURGE, DROP, 'FileRW.shred'], true);
+    expect(f.codeOf(beside)).toBe('400 policy.unknown-tool');
+    expect(beside.body.errors).toMatchObject([{ field: 'allowDestructive.2' }]);
+    expect((await put('ada', [PURGE])).body.allowDestructive).toEqual([PURGE]);
+    expect((await put('ada', [])).body.allowDestructive).toEqual([]);
+    expect(f.codeOf(await put('ada', [PURGE], true))).toBe('400 policy.unknown-tool');
+    expect(f.codeOf(await put('ada', [DROP], true))).toBe('400 policy.not-destructive');
+    expect((await f.told(space)).map((e) => e.data.removed)).toEqual([[], [EXPUNGE], [DROP], [PURGE]]);
   });
 
   test('preferences, audit and event are one transaction, or nothing', async () => {

@@ -10,6 +10,11 @@ export const notBegun: AttemptOutcome = {
   kind: 'not-begun',
   error: 'It was not started in time. Propose it anew if it is still needed.',
 };
+/** Of a claim that policy does not stand by when its effect is to begin. No further attempt follows: none of them asks. */
+export const overtaken: AttemptOutcome = {
+  kind: 'did-not-happen',
+  error: 'It was not started: policy does not let it through any more. Propose it anew if it is still needed.',
+};
 
 /** A tool that throws after the point of no return has not said what happened; only a read may be called failed then. */
 export const attempt = (action: ToolAction, args: unknown, context: Context): Promise<ToolOutcome> =>

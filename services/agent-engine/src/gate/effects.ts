@@ -5,10 +5,10 @@ import { ContentDestroyed, isInfrastructureFault, passed } from '@holdpoint/runt
 import type { Kysely, Transaction } from 'kysely';
 import { Wording } from '../agents.js';
 import { backoffMs, conclude, type Earlier } from '../domain/conclude.js';
-import type { Claim, Executions } from '../store/executions.js';
+import { type Claim, type Executions, isAnswerRunOut } from '../store/executions.js';
 import type { Database } from '../store/schema.js';
 import type { ToolAction } from '../tools/tool.js';
-import { type AttemptOutcome, attempt, attemptAgain, notBegun } from './attempt.js';
+import { type AttemptOutcome, attempt, attemptAgain, notBegun, overtaken } from './attempt.js';
 import type { CallContent, CallPlace } from './content.js';
 
 type Executed = EventData<'tool.executed'>;
@@ -40,7 +40,15 @@ export interface AttemptSettings {
   engine: string;
 }
 
-/** Policy's answer had run out when the claim was about to be committed. Nothing was claimed: ask again. */
+/** What lets a call be claimed. */
+export interface PolicyAnswer {
+  /** Until when, by the database's clock, it may be acted upon. */
+  validUntil?: string | undefined;
+  /** Asks once more. What it throws is a no. */
+  stillAllows: () => Promise<boolean>;
+}
+
+/** Policy's answer had run out when the claim was committed. Nothing was claimed: ask again. */
 export class AnswerRunOut extends Error {
   override readonly name = 'AnswerRunOut';
 }
@@ -79,8 +87,7 @@ export class Effects {
     e: Work & {
       claim: Claim;
       causationId?: string;
-      /** Until when, by the database's clock, policy's answer may be acted upon. */
-      validUntil?: string | undefined;
+      answer: PolicyAnswer;
       /** Asked in the claim's own transaction. */
       mayClaim?: (tx: Transaction<Database>) => Promise<boolean>;
     },
@@ -100,9 +107,8 @@ export class Effects {
     passed('claim', claim.callId);
 
     const from = performance.now();
-    const outcome = (await this.#mayBegin(claim, started.id))
-      ? await attempt(action, e.args, this.#context(claim))
-      : notBegun;
+    const outcome =
+      (await this.#prevented(claim, started.id, e.answer)) ?? (await attempt(action, e.args, this.#context(claim)));
     const performed = await this.#conclude(claim, e, outcome, 'ruled-out', performance.now() - from);
     if (performed) return performed;
     return claim.held ? this.#inDoubt(claim) : this.#follow(claim, e.cancelled);
@@ -172,29 +178,43 @@ export class Effects {
     claim: Claim,
     { timeoutMs, executionClass }: ToolAction,
     started: HoldpointEvent<'tool.started'>,
-    { mayClaim, validUntil }: Pick<Parameters<Effects['execute']>[0], 'mayClaim' | 'validUntil'>,
+    { mayClaim, answer }: Pick<Parameters<Effects['execute']>[0], 'mayClaim' | 'answer'>,
   ): Promise<boolean> {
     const { leaseMs, engine } = this.settings;
-    const won = await this.db.transaction().execute(async (tx) => {
+    const answerUntil = answer.validUntil === undefined ? null : new Date(answer.validUntil);
+    const work = async (tx: Transaction<Database>) => {
       if (mayClaim && !(await mayClaim(tx))) return false;
-      const how = { state: 'executing' as const, leaseMs, timeoutMs, executionClass, engine };
+      const how = { state: 'executing' as const, leaseMs, timeoutMs, executionClass, engine, answerUntil };
       if (!(await this.executions.take(tx, claim, how))) return false;
       await this.outbox.add(tx, started);
-      // last, as close to the commit as can be: whoever waited for a row or a lock is judged after the wait
-      if (validUntil !== undefined && !(await this.executions.isBefore(tx, validUntil))) throw new AnswerRunOut();
       return true;
-    });
+    };
+    const won = await this.db
+      .transaction()
+      .execute(work)
+      .catch((error: unknown) => {
+        throw isAnswerRunOut(error) ? new AnswerRunOut() : error;
+      });
     if (won) this.relay.poke();
     return won;
   }
 
-  /** Proof that `tool.started` is stored first, then the lease: after it a further attempt may already have begun. */
-  async #mayBegin(claim: Claim, startedId: string): Promise<boolean> {
+  /**
+   * Proof that `tool.started` is stored first. Then policy: its answer still holds, so the claim was visible to everybody
+   * before any halt could be answered; or it is asked once more, since a commit may take its time on the way to the disk.
+   * The lease last: after it a further attempt may already have begun.
+   * @returns undefined when the effect may begin
+   */
+  async #prevented(claim: Claim, startedId: string, answer: PolicyAnswer): Promise<AttemptOutcome | undefined> {
     const stored = await this.relay.whenSent(startedId, this.settings.leaseMs).then(
       () => true,
       () => false,
     );
-    return stored && (await this.executions.leased(claim));
+    if (!stored) return notBegun;
+    const { validUntil, stillAllows } = answer;
+    const holds = validUntil === undefined || (await this.executions.isBefore(validUntil));
+    if (!holds && !(await stillAllows().catch(() => false))) return overtaken;
+    return (await this.executions.leased(claim)) ? undefined : notBegun;
   }
 
   /** @returns undefined when the call goes on without this attempt: it is to be tried again, or was taken over. */

@@ -1,4 +1,11 @@
-import { type CastVote, type HoldpointEvent, released, USUAL_REQUIREMENT } from '@holdpoint/contracts';
+import {
+  type CastVote,
+  type EventData,
+  type HoldpointEvent,
+  type PolicyCheckReply,
+  released,
+  USUAL_REQUIREMENT,
+} from '@holdpoint/contracts';
 import { newId, RetryLater } from '@holdpoint/eventing';
 import { isInfrastructureFault } from '@holdpoint/runtime';
 import { Logger } from '@nestjs/common';
@@ -8,6 +15,8 @@ import type { Claim, Executions } from '../store/executions.js';
 import { AnswerRunOut, type Effects } from './effects.js';
 import type { FrozenArguments, Ready } from './frozen-arguments.js';
 import type { PolicyQuestion } from './policy-question.js';
+
+type Approval = EventData<'approval.decided'>;
 
 const HALT_RETRY_MS = 5_000;
 const RUN_OUT_RETRY_MS = 200;
@@ -54,13 +63,19 @@ export class FrozenCallExecutor {
     });
     if (answer.halted) throw new RetryLater(HALT_RETRY_MS);
     if (answer.verdict === 'deny') return this.#refuse(claim, 'policy.denied');
-    const needed = answer.verdict === 'approve' ? (answer.requirements ?? [USUAL_REQUIREMENT]) : [];
-    if (needed.length > 0 && !released(needed, votesOf(data), data.call.principal))
-      return this.#refuse(claim, 'approval.insufficient');
+    if (!suffices(data, answer)) return this.#refuse(claim, 'approval.insufficient');
 
+    const stillAllows = async () => {
+      const now = await this.policy.ask(claim, claim.call, ready.action);
+      return !now.halted && now.verdict !== 'deny' && suffices(data, now);
+    };
     const work = { claim, action: ready.action, args: ready.args, salt: ready.nonce, cancelled: () => false };
     await attemptSpan(claim, () =>
-      this.effects.execute({ ...work, causationId: event.id, validUntil: answer.validUntil }),
+      this.effects.execute({
+        ...work,
+        causationId: event.id,
+        answer: { validUntil: answer.validUntil, stillAllows },
+      }),
     ).catch((error: unknown) => {
       if (error instanceof AnswerRunOut) throw new RetryLater(RUN_OUT_RETRY_MS);
       throw error;
@@ -95,11 +110,17 @@ const FURTHER: Partial<Record<string, string>> = {
     ' The rules ask for more votes, or other ones, than it was released by. Propose it again if it is still wanted.',
 };
 
+/** Whether the votes that released the call meet what policy asks for by now. */
+function suffices(data: Approval, { verdict, requirements }: PolicyCheckReply): boolean {
+  const needed = verdict === 'approve' ? (requirements ?? [USUAL_REQUIREMENT]) : [];
+  return needed.length === 0 || released(needed, votesOf(data), data.call.principal);
+}
+
 /**
  * The votes that released the call, as they were cast. One person's word was enough where the event names no votes: then it
  * was an owner's or an admin's, and counts as the lesser of the two.
  */
-function votesOf({ votes, by }: HoldpointEvent<'approval.decided'>['data']): CastVote[] {
+function votesOf({ votes, by }: Approval): CastVote[] {
   if (votes !== undefined) return votes;
   return by?.kind === 'person' ? [{ by: by.id, role: 'admin', groups: [] }] : [];
 }

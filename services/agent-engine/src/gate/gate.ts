@@ -1,4 +1,10 @@
-import { type CallRef, type EventData, type HoldpointEvent, MAX_CONTENT_BYTES } from '@holdpoint/contracts';
+import {
+  type CallRef,
+  type EventData,
+  type HoldpointEvent,
+  MAX_CONTENT_BYTES,
+  type PolicyCheckReply,
+} from '@holdpoint/contracts';
 import {
   AlreadyDecided,
   EventPublisher,
@@ -259,11 +265,15 @@ export class Gate {
         throw error;
       });
       if (answer === null) break;
-      if (answer.halted || answer.verdict !== 'auto')
-        return forgo(answer.halted ? 'halted' : 'policy.changed', words.policyChanged(answer.reason));
+      if (!runs(answer)) return forgo(answer.halted ? 'halted' : 'policy.changed', words.policyChanged(answer.reason));
 
       const work = { claim, action, args, salt: nonce, cancelled: () => run.signal.aborted };
-      const terms = { causationId: verdict.id, mayClaim: run.stillMine, validUntil: answer.validUntil };
+      const stillAllows = async () => runs(await this.policy.ask(place, call, action));
+      const terms = {
+        causationId: verdict.id,
+        mayClaim: run.stillMine,
+        answer: { validUntil: answer.validUntil, stillAllows },
+      };
       const done = await this.effects.execute({ ...work, ...terms }).catch((error: unknown) => {
         if (error instanceof AnswerRunOut) return null;
         throw error;
@@ -332,6 +342,8 @@ export class Gate {
     return refused(told);
   }
 }
+
+const runs = ({ halted, verdict }: PolicyCheckReply): boolean => !halted && verdict === 'auto';
 
 const cut = (text: string): string => (text.length > MAX_CONTENT_BYTES ? text.slice(0, MAX_CONTENT_BYTES) : text);
 

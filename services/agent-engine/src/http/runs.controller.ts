@@ -7,7 +7,7 @@ import {
   startRunRequest,
   token,
 } from '@holdpoint/contracts';
-import { DATABASE, Keyring, Refusal, requireRole, type StreamReply, Who } from '@holdpoint/runtime';
+import { DATABASE, Keyring, Refusal, requireRole, type StreamReply, Who, WhoNow } from '@holdpoint/runtime';
 import { Body, Controller, Get, Headers, HttpCode, Inject, Param, Post, Res } from '@nestjs/common';
 import type { Kysely } from 'kysely';
 import { AGENTS } from '../agents.js';
@@ -44,6 +44,7 @@ export class RunsController {
     @Param('agent', { schema: name }) agentName: string,
     @Body({ schema: startRunRequest }) body: StartRunRequest,
     @Who() who: Identity,
+    @WhoNow() whoNow: () => Promise<Identity>,
     @Headers('accept') accept: string | undefined,
     @Res() reply: StreamReply,
   ): Promise<void> {
@@ -63,7 +64,7 @@ export class RunsController {
       prompt: body.prompt,
       conversationId: body.conversationId,
     });
-    await this.#answer(reply, accept, 202, await this.#find(runId, who));
+    await this.#answer(reply, accept, 202, await this.#find(runId, who), whoNow);
   }
 
   /** The run as it stands; or, to a client that accepts `text/event-stream`, its progress from the beginning. */
@@ -71,10 +72,11 @@ export class RunsController {
   async show(
     @Param('id', { schema: token }) id: string,
     @Who() who: Identity,
+    @WhoNow() whoNow: () => Promise<Identity>,
     @Headers('accept') accept: string | undefined,
     @Res() reply: StreamReply,
   ): Promise<void> {
-    await this.#answer(reply, accept, 200, await this.#find(id, who));
+    await this.#answer(reply, accept, 200, await this.#find(id, who), whoNow);
   }
 
   /**
@@ -121,8 +123,17 @@ export class RunsController {
     return run;
   }
 
-  async #answer(reply: StreamReply, accept: string | undefined, status: number, run: RunRow): Promise<void> {
-    if (wantsEvents(accept)) sendEvents(reply, this.progress, run.run_id);
-    else reply.status(status).send(await runView(run, this.keyring));
+  async #answer(
+    reply: StreamReply,
+    accept: string | undefined,
+    status: number,
+    run: RunRow,
+    whoNow: () => Promise<Identity>,
+  ): Promise<void> {
+    if (!wantsEvents(accept)) {
+      reply.status(status).send(await runView(run, this.keyring));
+      return;
+    }
+    sendEvents(reply, this.progress, run.run_id, async () => requireRole(await whoNow(), run.space_id));
   }
 }

@@ -26,6 +26,11 @@ export const claimOf = (r: ExecutionRow): Claim => ({
 });
 
 type Tx = Transaction<Database>;
+/** Of the trigger that looks at `answer_until` when a claim is committed. */
+const ANSWER_RUN_OUT = 'HP001';
+export const isAnswerRunOut = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === ANSWER_RUN_OUT;
+
 const now = sql<Date>`clock_timestamp()`;
 const fromNow = (ms: number) => sql<Date>`clock_timestamp() + ${ms} * interval '1 millisecond'`;
 
@@ -37,12 +42,22 @@ const fromNow = (ms: number) => sql<Date>`clock_timestamp() + ${ms} * interval '
 export class Executions {
   constructor(private readonly db: Kysely<Database>) {}
 
-  /** @returns false when the call was claimed, refused or abandoned before. */
+  /**
+   * With `answerUntil`, the transaction is only committed before that moment of the database's clock, and throws what
+   * `isAnswerRunOut` otherwise. @returns false when the call was claimed, refused or abandoned before.
+   */
   async take(
     tx: Tx,
     claim: Claim,
     how:
-      | { state: 'executing'; leaseMs: number; timeoutMs: number; executionClass: ExecutionClass; engine: string }
+      | {
+          state: 'executing';
+          leaseMs: number;
+          timeoutMs: number;
+          executionClass: ExecutionClass;
+          engine: string;
+          answerUntil: Date | null;
+        }
       | { state: 'refused' | 'abandoned' },
   ): Promise<boolean> {
     const executing = how.state === 'executing';
@@ -62,6 +77,7 @@ export class Executions {
         execution_class: executing ? how.executionClass : 'at-most-once',
         doubt_reason: null,
         traceparent: currentTraceparent() ?? null,
+        answer_until: executing ? how.answerUntil : null,
       })
       .onConflict((oc) => oc.column('call_id').doNothing())
       .executeTakeFirst();
@@ -205,9 +221,9 @@ export class Executions {
   }
 
   /** Whether it is still before a moment, by the database's clock at this very statement. */
-  async isBefore(tx: Tx, moment: string): Promise<boolean> {
+  async isBefore(moment: string): Promise<boolean> {
     const { rows } = await sql<{ before: boolean }>`
-      select clock_timestamp() < ${moment}::timestamptz as before`.execute(tx);
+      select clock_timestamp() < ${moment}::timestamptz as before`.execute(this.db);
     return rows[0]?.before === true;
   }
 

@@ -97,6 +97,8 @@ export interface Database {
     changed_at: Time;
     /** Of the trace that it was claimed in. */
     traceparent: string | null;
+    /** Until when policy's answer could be acted upon; looked at when the claim is committed. */
+    answer_until: Generated<Date | null>;
   };
   attempts: {
     call_id: string;

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { type EventType, StreamCheck } from '@holdpoint/contracts';
 import type { Stored } from '@holdpoint/eventing';
-import { eventually } from '@holdpoint/testing';
+import { DEEP, eventually } from '@holdpoint/testing';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
 import { startEngine, type TestEngine } from '../engine.js';
@@ -13,7 +13,7 @@ import { startRemoteEnd, type Trouble } from './remote-end.js';
 
 // Charter section 6, "executing → new attempt" and "executing → in-doubt", and guarantee G4: each class, with the engine
 // killed and frozen at each side of the effect, and with a remote end that says nothing. Engines are processes; what
-// happened is counted at the remote end.
+// happened is counted at the remote end. `npm test` samples; `npm run test:deep` plays all.
 
 const CLASSES = ['idempotent', 'keyed', 'reconcilable', 'once'] as const;
 type Class = (typeof CLASSES)[number];
@@ -150,12 +150,13 @@ describe('attempts', () => {
     expect(await rows()).toEqual(before);
   };
 
-  it('killed after the claim: tried again where the class allows it, in doubt otherwise', async () => {
-    const { calls } = await interrupted('hold before', kill);
-    await expectTakenOver(calls, { idempotent: 1, keyed: 1, reconcilable: 1, once: 0 });
-    expect((await settle(calls.once, { happened: false })).status).toBe(200);
-    remote.letGo();
-  }, 90_000);
+  if (DEEP)
+    it('killed after the claim: tried again where the class allows it, in doubt otherwise', async () => {
+      const { calls } = await interrupted('hold before', kill);
+      await expectTakenOver(calls, { idempotent: 1, keyed: 1, reconcilable: 1, once: 0 });
+      expect((await settle(calls.once, { happened: false })).status).toBe(200);
+      remote.letGo();
+    }, 90_000);
 
   it('wolverine#585, RUNSTR#270: killed after the effect: no effect takes place twice', async () => {
     const { calls } = await interrupted('hold after', kill);
@@ -181,28 +182,30 @@ describe('attempts', () => {
     expect((await settle(calls.once, { happened: false })).status).toBe(200);
   }, 90_000);
 
-  it('mutant: without the question for the lease an effect takes place twice', async () => {
-    await drain(running);
-    running = await start({ MUTANT: 'no-lease' });
-    const { calls, first } = await interrupted('hold before', (e) => e.child.kill('SIGSTOP'));
-    await expectTakenOver(calls, { idempotent: 1, keyed: 1, reconcilable: 1, once: 0 });
-    remote.letGo();
-    first.child.kill('SIGCONT');
-    await eventually(() => remote.effectsOf(calls.reconcilable) === 2, PATIENCE);
-    await drain(first);
-    expect((await settle(calls.once, { happened: true })).status).toBe(200);
-  }, 90_000);
-
-  it('frozen past its lease after the effect: what it says once thawed is not heard', async () => {
-    const { calls, first } = await interrupted('hold after', (e) => e.child.kill('SIGSTOP'));
-    await expectTakenOver(calls, { idempotent: 1, keyed: 1, reconcilable: 1, once: 1 });
-    await unchanged(calls, async () => {
+  if (DEEP)
+    it('mutant: without the question for the lease an effect takes place twice', async () => {
+      await drain(running);
+      running = await start({ MUTANT: 'no-lease' });
+      const { calls, first } = await interrupted('hold before', (e) => e.child.kill('SIGSTOP'));
+      await expectTakenOver(calls, { idempotent: 1, keyed: 1, reconcilable: 1, once: 0 });
       remote.letGo();
       first.child.kill('SIGCONT');
+      await eventually(() => remote.effectsOf(calls.reconcilable) === 2, PATIENCE);
       await drain(first);
-    });
-    expect((await settle(calls.once, { happened: true })).status).toBe(200);
-  }, 90_000);
+      expect((await settle(calls.once, { happened: true })).status).toBe(200);
+    }, 90_000);
+
+  if (DEEP)
+    it('frozen past its lease after the effect: what it says once thawed is not heard', async () => {
+      const { calls, first } = await interrupted('hold after', (e) => e.child.kill('SIGSTOP'));
+      await expectTakenOver(calls, { idempotent: 1, keyed: 1, reconcilable: 1, once: 1 });
+      await unchanged(calls, async () => {
+        remote.letGo();
+        first.child.kill('SIGCONT');
+        await drain(first);
+      });
+      expect((await settle(calls.once, { happened: true })).status).toBe(200);
+    }, 90_000);
 
   it('cmcp#571: no answer after the effect: asked for again, looked up, or in doubt', async () => {
     remote.trouble = 'unknown';
@@ -219,7 +222,7 @@ describe('attempts', () => {
     await drain(first);
   }, 90_000);
 
-  it.each(['idempotent', 'keyed'] as const)(
+  it.each(DEEP ? (['idempotent', 'keyed'] as const) : (['keyed'] as const))(
     'a remote end that never answers: %s, tried so often and then in doubt',
     async (c) => {
       remote.trouble = 'mute';
@@ -247,23 +250,24 @@ describe('attempts', () => {
     expect(JSON.stringify(body)).toContain('done at attempt 2');
   }, 60_000);
 
-  it('a schema that changed meanwhile: in doubt, never another attempt', async () => {
-    remote.trouble = 'hold after';
-    const { proposals } = await propose('keyed', 'approve', 1);
-    const [proposal] = proposals as [Stored<'tool.proposed'>];
-    const callId = proposal.event.subject;
-    await release(proposal);
-    await eventually(() => remote.held === 1, PATIENCE);
-    await kill(running);
-    running = await start({ REMOTE_NOTE_MAX: '500' });
-    const doubt = await stored('tool.in-doubt', callId);
-    expect(doubt.event.data).toMatchObject({ attempt: 1, reason: 'lease-lapsed', note: { kid: expect.any(String) } });
-    expect(remote.requests.filter((r) => r.callId === callId && r.attempt > 1)).toEqual([]);
-    expect((await settle(callId, { happened: true })).status).toBe(200);
-    remote.letGo();
-    await drain(running);
-    running = await start();
-  }, 60_000);
+  if (DEEP)
+    it('a schema that changed meanwhile: in doubt, never another attempt', async () => {
+      remote.trouble = 'hold after';
+      const { proposals } = await propose('keyed', 'approve', 1);
+      const [proposal] = proposals as [Stored<'tool.proposed'>];
+      const callId = proposal.event.subject;
+      await release(proposal);
+      await eventually(() => remote.held === 1, PATIENCE);
+      await kill(running);
+      running = await start({ REMOTE_NOTE_MAX: '500' });
+      const doubt = await stored('tool.in-doubt', callId);
+      expect(doubt.event.data).toMatchObject({ attempt: 1, reason: 'lease-lapsed', note: { kid: expect.any(String) } });
+      expect(remote.requests.filter((r) => r.callId === callId && r.attempt > 1)).toEqual([]);
+      expect((await settle(callId, { happened: true })).status).toBe(200);
+      remote.letGo();
+      await drain(running);
+      running = await start();
+    }, 60_000);
 
   it('in-doubt → closed, and proposed anew: the same arguments as a new call of the same run, through the gate', async () => {
     remote.trouble = 'mute';
@@ -292,26 +296,27 @@ describe('attempts', () => {
     expect((await settle(old, { happened: false, proposeAnew: true })).status).toBe(409);
   }, 60_000);
 
-  it('proposed anew by an engine that dies on the way: given up, like any call of a lost engine', async () => {
-    remote.trouble = 'mute';
-    const { proposals } = await propose('once', 'approve', 1);
-    const [proposal] = proposals as [Stored<'tool.proposed'>];
-    await release(proposal);
-    await stored('tool.in-doubt', proposal.event.subject);
-    remote.trouble = 'none';
-    const { body } = await settle(proposal.event.subject, { happened: false, proposeAnew: true });
-    const anew = body['proposedAnew'] as string;
-    await stored('tool.proposed', anew);
-    await kill(running);
-    running = await start();
-    await engine.db
-      .updateTable('calls')
-      .set({ followed_at: new Date(0) })
-      .where('call_id', '=', anew)
-      .execute();
-    expect((await stored('tool.abandoned', anew)).event.data.reason).toBe('engine-lost');
-    expect(remote.effectsOf(anew)).toBe(0);
-  }, 60_000);
+  if (DEEP)
+    it('proposed anew by an engine that dies on the way: given up, like any call of a lost engine', async () => {
+      remote.trouble = 'mute';
+      const { proposals } = await propose('once', 'approve', 1);
+      const [proposal] = proposals as [Stored<'tool.proposed'>];
+      await release(proposal);
+      await stored('tool.in-doubt', proposal.event.subject);
+      remote.trouble = 'none';
+      const { body } = await settle(proposal.event.subject, { happened: false, proposeAnew: true });
+      const anew = body['proposedAnew'] as string;
+      await stored('tool.proposed', anew);
+      await kill(running);
+      running = await start();
+      await engine.db
+        .updateTable('calls')
+        .set({ followed_at: new Date(0) })
+        .where('call_id', '=', anew)
+        .execute();
+      expect((await stored('tool.abandoned', anew)).event.data.reason).toBe('engine-lost');
+      expect(remote.effectsOf(anew)).toBe(0);
+    }, 60_000);
 
   it('approved → closed: Denied when the content was erased meanwhile', async () => {
     const { proposals } = await propose('once', 'approve', 1);
@@ -353,7 +358,7 @@ describe('attempts', () => {
     }
     const report = check.finish();
     expect(report.violations).toEqual([]);
-    expect(report.counts).toMatchObject({ abandoned: 1, settled: report.counts.inDoubt });
+    expect(report.counts).toMatchObject({ abandoned: DEEP ? 1 : 0, settled: report.counts.inDoubt });
     expect(report.open.filter((o) => !o.state.startsWith('closed'))).toEqual([]);
   });
 });

@@ -62,7 +62,7 @@ export const positionAfter = (query: TailQuery, lastEventId: string | undefined)
 
 const LONGEST_MS = { hour: 31 * 86_400_000, day: 731 * 86_400_000, all: Number.POSITIVE_INFINITY };
 
-export const errorRatesQuery = z
+export const spanQuery = z
   .strictObject({
     space: token.optional(),
     from: timestamp.optional(),
@@ -76,7 +76,7 @@ export const errorRatesQuery = z
       ctx.addIssue({ code: 'custom', path: ['from'], message: 'is too early: 31 days by hour, two years by day' });
     return { space, from: since, to, bucket };
   });
-export type ErrorRatesQuery = z.infer<typeof errorRatesQuery>;
+export type SpanQuery = z.infer<typeof spanQuery>;
 
 /** One row more than asked for, so that the last page knows that it is. */
 export const pageOf = ({

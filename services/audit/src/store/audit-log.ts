@@ -1,4 +1,4 @@
-import type { AuditEntry, ToolErrorRate } from '@holdpoint/contracts';
+import type { AuditEntry } from '@holdpoint/contracts';
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
 import { entryRowOf, type StoredEntry } from '../domain/rows.js';
 import type { Database } from './schema.js';
@@ -47,34 +47,6 @@ export class AuditLog {
     if (page.after !== null) query = query.where('stream_seq', page.order === 'asc' ? '>' : '<', page.after);
     const rows = await query.orderBy('stream_seq', page.order).limit(page.limit).execute();
     return rows.map(toEntry);
-  }
-
-  /** Outcomes by tool and action, in the order of time and name. `bucket` cuts the time in UTC. */
-  async errorRates(f: {
-    spaces: string[];
-    from: string | undefined;
-    to: string;
-    bucket: 'hour' | 'day' | undefined;
-  }): Promise<ToolErrorRate[]> {
-    const bucket = f.bucket
-      ? sql<Date | null>`date_trunc(${f.bucket}::text, at, 'UTC')`
-      : sql<Date | null>`NULL::timestamptz`;
-    const counted = (status: AuditEntry['status']) => sql<number>`count(*) filter (where status = ${status})`;
-    let query = this.db
-      .selectFrom('audit_log')
-      .select(['tool', 'action', bucket.as('bucket'), sql<number>`count(*)`.as('calls')])
-      .select([counted('Ok').as('ok'), counted('Error').as('errors')])
-      .select([counted('Denied').as('denied'), counted('NotFound').as('notFound')])
-      .where('space_id', '=', sql<string>`any(${f.spaces}::text[])`)
-      .where('kind', '=', 'outcome')
-      .where('at', '<', new Date(f.to));
-    if (f.from) query = query.where('at', '>=', new Date(f.from));
-    const rows = await query.groupBy(sql`1, 2, 3`).orderBy(sql`3, 1, 2`).execute();
-    return rows.map(({ ok, bucket: since, ...row }) => ({
-      ...row,
-      bucket: since?.toISOString() ?? null,
-      rate: ok + row.errors === 0 ? null : row.errors / (ok + row.errors),
-    }));
   }
 }
 
