@@ -110,7 +110,7 @@ export class World {
     readonly database: TestDatabase,
     readonly db: Kysely<Database>,
     private readonly env: NodeJS.ProcessEnv,
-    private readonly hub: Bus,
+    readonly hub: Bus,
     readonly engine: Awaited<ReturnType<typeof fakeEngine>>,
   ) {}
 

@@ -1,5 +1,5 @@
-import { type HoldpointEvent, projectionTables } from '@holdpoint/contracts';
-import { newId } from '@holdpoint/eventing';
+import { type HoldpointEvent, projectionTables, subjectOf } from '@holdpoint/contracts';
+import { newEvent, newId } from '@holdpoint/eventing';
 import {
   CannotRecover,
   eventually,
@@ -12,11 +12,12 @@ import {
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
 import { projection } from '../src/domain/projection.js';
-import { approved, box, decided, executed, runOf, SPACE, World } from './fixture.js';
+import { ann, approved, box, decided, executed, runOf, SPACE, World } from './fixture.js';
 
 /** Seeded, so that a failure can be played again. */
 const SEED = 20_261_130;
-const CALLS = process.env['HOLDPOINT_DEEP'] ? 4_000 : 40;
+const MANY = process.env['HOLDPOINT_DEEP'] ? 100_000 : 1_000;
+const CALLS = process.env['HOLDPOINT_DEEP'] ? 400 : 40;
 
 let world: World;
 beforeAll(async () => {
@@ -39,7 +40,8 @@ const offersOf = (task: string, attempt: number): Promise<HoldpointEvent<'task.r
   });
 
 it('what was played is built anew from the stream alone, row by row', async () => {
-  await Promise.all(Array.from({ length: CALLS }, (_, i) => play(seeded(SEED + i), i)));
+  for (let i = 0; i < CALLS; i += 40)
+    await Promise.all(Array.from({ length: 40 }, (_, k) => play(seeded(SEED + i + k), i + k)));
   await quiet();
   await world.app.close();
   const before = await rows();
@@ -60,10 +62,8 @@ it('what was played is built anew from the stream alone, row by row', async () =
 
 it('a row that was changed, one that went and one too many are named and put right, guards and all', async () => {
   const before = await rows();
-  const [changed, gone] = (await world.db.selectFrom('tasks').selectAll().orderBy('task_id').limit(2).execute()) as [
-    { task_id: string },
-    { task_id: string },
-  ];
+  const [changed, gone] = await world.db.selectFrom('tasks').selectAll().orderBy('task_id').limit(2).execute();
+  if (changed === undefined || gone === undefined) throw new Error('nothing was played');
   await sql`ALTER TABLE tasks DISABLE TRIGGER guard_task`.execute(world.db);
   await world.db.updateTable('tasks').set({ agent: 'mallory' }).where('task_id', '=', changed.task_id).execute();
   await world.db.deleteFrom('tasks').where('task_id', '=', gone.task_id).execute();
@@ -122,6 +122,43 @@ it('what its outbox promises counts as told; an event that had no effect yet is 
   expect(unanswered).toEqual(new Map([['taskboard__tool_executed', seq]]));
 });
 
+it('many events: in batches, with a memory that does not grow with them', async () => {
+  const before = (await world.stream()).length;
+  let next = 0;
+  const publish = async () => {
+    while (next < MANY) {
+      const task = newId();
+      const run = newId();
+      next += 5;
+      for (const event of oneTask(task, run))
+        await world.hub.js.publish(subjectOf(event), JSON.stringify(event), { msgID: event.id });
+    }
+  };
+  await Promise.all(Array.from({ length: 64 }, publish));
+  lines.length = 0;
+  const memory: number[] = [];
+  const watch = setInterval(() => memory.push(process.memoryUsage().rss), 100);
+  const began = performance.now();
+  const { total, upTo } = await rebuild(recovery(), 'taskboard');
+  clearInterval(watch);
+  const seconds = (performance.now() - began) / 1000;
+  expect(upTo).toBe(before + MANY);
+  // A task, and what was taken in of its run's two events.
+  expect(total).toBe((MANY / 5) * 3);
+  const { n } = await world.db
+    .selectFrom('tasks')
+    .select((e) => e.fn.countAll<string>().as('n'))
+    .where('state', '=', 'done')
+    .where('kind', '=', 'prompt')
+    .executeTakeFirstOrThrow();
+  expect(Number(n)).toBe(MANY / 5);
+  await expect(rebuild(recovery(), 'taskboard', true)).resolves.toMatchObject({ total: 0 });
+  if (process.env['HOLDPOINT_DEEP'])
+    console.log(
+      `${upTo} events in ${seconds.toFixed(1)} s, at most ${Math.round(Math.max(...memory) / 2 ** 20)} MiB\n${lines.join('\n')}`,
+    );
+});
+
 it('it is refused while the service runs', async () => {
   await world.instance();
   await eventually(async () => {
@@ -129,6 +166,25 @@ it('it is refused while the service runs', async () => {
     return refusal instanceof CannotRecover && /runs\. Stop every instance/.test(refusal.message) ? true : undefined;
   });
 });
+
+/** A task that somebody ordered and a run has done, as five events. */
+function oneTask(task: string, run: string): HoldpointEvent[] {
+  const work = { conversationId: 'conversation-1', agent: 'writer', principal: ann, prompt: box('do it') };
+  const about = { spaceId: SPACE, entityId: task };
+  const offered = newEvent('task.ready', {
+    ...about,
+    data: { work, attempt: 1, leaseUntil: new Date().toISOString() },
+  });
+  const { queued, completed } = runOf(offered, run);
+  const done = completed('ok');
+  return [
+    newEvent('task.created', { ...about, data: { work, createdBy: ann, dueAt: new Date().toISOString() } }),
+    offered,
+    queued,
+    done,
+    newEvent('task.completed', { ...about, causationId: done.id, data: { attempt: 1, runId: run } }),
+  ];
+}
 
 /** An offer lapses without an event. */
 const offeredAsOpen = (all: Record<string, unknown[]>) =>
