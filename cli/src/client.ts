@@ -88,23 +88,38 @@ export class Client {
     }
   }
 
-  async #open(service: Service, path: string, lastId: string, signal: AbortSignal, body?: object) {
+  /**
+   * An answer that is no JSON document, as it comes.
+   * @param type what it has to be, such as `text/plain`
+   * @throws Failure when the service refuses or cannot be reached; a connection that breaks later is thrown as it is
+   */
+  body(service: Service, path: string, type: string): Promise<ReadableStream<Uint8Array>> {
+    return this.#open(service, path, '', undefined, undefined, type);
+  }
+
+  async #open(
+    service: Service,
+    path: string,
+    lastId: string,
+    signal?: AbortSignal,
+    body?: object,
+    type = 'text/event-stream',
+  ): Promise<ReadableStream<Uint8Array>> {
     const base = this.settings.urls[service];
     const response = await fetch(new URL(path, base), {
       headers: {
-        accept: 'text/event-stream, application/problem+json',
+        accept: `${type}, application/problem+json`,
         authorization: `Bearer ${this.settings.token}`,
         ...(lastId && { 'last-event-id': lastId }),
         ...(body && { 'content-type': 'application/json' }),
       },
       ...(body && { method: 'POST', body: JSON.stringify(body) }),
       redirect: 'error',
-      signal,
+      ...(signal && { signal }),
     }).catch(() => {
       throw notRunning(`${service} cannot be reached at ${base}.`);
     });
-    if (response.ok && response.headers.get('content-type')?.startsWith('text/event-stream') && response.body)
-      return response.body;
+    if (response.ok && response.headers.get('content-type')?.startsWith(type) && response.body) return response.body;
     const text = await response.text().catch(() => '');
     throw new Failure(problemOf(service, response.status, parsed(text)));
   }

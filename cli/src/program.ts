@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { auditCommands } from './audit-commands.js';
 import { Client } from './client.js';
 import { type AnalysisOptions, analyse } from './commands/audit-analysis.js';
 import { cancel } from './commands/cancel.js';
@@ -152,6 +153,7 @@ export function program(exit: (code: number) => void): Command {
       .option('--to <time>', 'before')
       .option('--bucket <span>', 'by hour or by day')
       .action(async (o: AnalysisOptions, c: Command) => exit(await analyse(client(c), command, { ...o, ...asked(c) })));
+  auditCommands(auditLog, { client, asked, exit });
   root
     .command('chain')
     .description('print a run or a call event by event, from the stream')

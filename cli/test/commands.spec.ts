@@ -1,3 +1,5 @@
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type ApprovalView, type RunView, schemaUri, subjectOf, USUAL_REQUIREMENT } from '@holdpoint/contracts';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Installation } from './holdpoint.js';
@@ -450,8 +452,9 @@ describe('what goes wrong', () => {
 
   it('says to start the system when nothing runs', async () => {
     const away = await Installation.open();
-    await away.close();
+    await rm(away.home, { recursive: true });
     expect((await away.holdpoint('pending')).stderr).toContain('npm start');
+    await away.close();
     expect((await at.holdpoint('check')).stderr).toContain('npm start');
   });
 });
@@ -557,6 +560,42 @@ describe('tasks', () => {
     at.answers.set('POST /v1/tasks/t1/cancel', { json: { ...task, state: 'cancelled' } });
     const cancelled = await at.holdpoint('tasks', 'cancel', 't1', '--json');
     expect(JSON.parse(cancelled.stdout)).toMatchObject({ state: 'cancelled' });
+  });
+});
+
+describe('audit export', () => {
+  const line = (value: object) => `${JSON.stringify(value)}\n`;
+  const header = { kind: 'holdpoint-export', size: 4, filter: { spaces: ['acme'] }, content: 'sealed' };
+  const events = [0, 1, 2, 3].map((index) => line({ kind: 'event', index, body: 'ü'.repeat(40_000) }));
+  const entry = line({ kind: 'entry', streamSeq: 3 });
+  const whole = line(header) + events.slice(0, 3).join('') + entry + events[3] + line({ kind: 'end', events: 4 });
+  const type = 'application/jsonl; charset=utf-8';
+
+  it('goes on where a file was cut off, and leaves alone what is no export', async () => {
+    const out = join(at.home, 'log.jsonl');
+    const cutBehind = (text: string) => whole.slice(0, whole.indexOf(text) + text.length);
+    await writeFile(out, `${cutBehind(events[2] as string)}{"kind":"ent`);
+    at.answers.set('GET /v1/audit/export', { text: whole.slice(cutBehind(events[1] as string).length), type });
+    const ended = await at.holdpoint('audit', 'export', '--out', out);
+    expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining('is complete') });
+    expect((await readFile(out, 'utf8')) === whole).toBe(true);
+    expect(at.asked.map((a) => a.url)).toEqual(['/v1/audit/export?space=acme&size=4&after=1']);
+    expect((await at.holdpoint('audit', 'export', '--out', out)).code).toBe(0);
+    expect(at.asked).toHaveLength(1);
+
+    await writeFile(out, cutBehind(events[2] as string));
+    expect((await at.holdpoint('audit', 'export', '--tool', 'Mail', '--out', out)).code).toBe(2);
+    await writeFile(out, 'something else\n');
+    expect((await at.holdpoint('audit', 'export', '--out', out)).code).toBe(2);
+    expect(await readFile(out, 'utf8')).toBe('something else\n');
+  });
+
+  it('that comes no further says so, and keeps what there is', async () => {
+    const out = join(at.home, 'cut.jsonl');
+    at.answers.set('GET /v1/audit/export', { text: line(header) + events[0], type });
+    const ended = await at.holdpoint('audit', 'export', '--out', out);
+    expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining('cli.export-cut') });
+    expect((await readFile(out, 'utf8')).length).toBeGreaterThan(0);
   });
 });
 

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -26,12 +26,14 @@ const CURSOR = new RegExp(`${'\u001b'}\\[\\d+[GJ]|\\r`, 'g');
 
 type Answer = { status?: number; json?: unknown; text?: string; type?: string };
 
-/** The compiled command as a process of its own, against a home and services that a test makes up. */
+/** The compiled command in a process of its own, against a home and services that a test makes up. */
 export class Installation {
   readonly asked: Asked[] = [];
   /** Answers by `METHOD /path?query`. */
   readonly answers = new Map<string, Answer | (() => Answer)>();
   nats = { url: 'nats://127.0.0.1:1', user: 'checker', pass: 'x' };
+  #host: ChildProcess | undefined;
+  #last: Promise<unknown> = Promise.resolve();
   #server = createServer(
     (request, response) =>
       void this.#answer(request).then(({ status = 200, json, text, type }) => {
@@ -61,9 +63,10 @@ export class Installation {
   }
 
   async close(): Promise<void> {
+    this.#host?.kill('SIGKILL');
     this.#server.closeAllConnections();
     await new Promise((closed) => this.#server.close(closed));
-    await rm(this.home, { recursive: true });
+    await rm(this.home, { recursive: true, force: true });
   }
 
   /**
@@ -91,19 +94,25 @@ export class Installation {
     });
   }
 
-  /** Types the command, with nobody at the terminal. */
+  /** Types the command, with nobody at the terminal; one after the other. */
   holdpoint(...args: string[]): Promise<Ended> {
-    const child = spawn(process.execPath, [MAIN, ...args], {
-      env: this.#env(),
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    const ended: Ended = { code: null, stdout: '', stderr: '' };
-    child.stdout.setEncoding('utf8').on('data', (chunk) => (ended.stdout += chunk));
-    child.stderr.setEncoding('utf8').on('data', (chunk) => (ended.stderr += chunk));
-    return new Promise((done, broke) => {
-      child.on('error', broke);
-      child.on('close', (code) => done({ ...ended, code }));
-    });
+    const env = this.#env();
+    this.#host ??= fork(join(import.meta.dirname, 'command-host.mjs'), { env, stdio: ['ignore', 2, 2, 'ipc'] });
+    const host = this.#host;
+    const ended = this.#last.then(
+      () =>
+        new Promise<Ended>((done, broke) => {
+          const lost = () => broke(new Error('the command ended its process'));
+          host.once('exit', lost);
+          host.once('message', (said) => {
+            host.off('exit', lost);
+            done(said as Ended);
+          });
+          host.send({ args, env });
+        }),
+    );
+    this.#last = ended.catch(() => undefined);
+    return ended;
   }
 
   #env(): NodeJS.ProcessEnv {

@@ -74,9 +74,11 @@ export async function startPolicyAndEngine(files: Record<string, string>) {
     MAIL_FROM: 'agent@example.test',
     MAIL_MAILDIR: home,
     MAX_RUNNING: '200',
+    // claims wait for a lock together; whoever waits for a connection gives up after 5 s, and its run is lost
+    DATABASE_POOL_MAX: '40',
     STAGED_TIMEOUT_MS: '1',
     VERDICT_TIMEOUT_MS: '60000',
-    RUN_LOST_AFTER_MS: '60000',
+    RUN_LOST_AFTER_MS: '20000',
   });
   const staging = await connectBus({ servers: bus.url, ...bus.credentials('staging'), name: 'staging' });
   const reader = new StreamReader(staging);

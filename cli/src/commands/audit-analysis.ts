@@ -103,7 +103,7 @@ function duration(ms: number | null): string {
   return ms < 3_600_000 ? `${(ms / 60_000).toFixed(1)} min` : `${(ms / 3_600_000).toFixed(1)} h`;
 }
 
-function timeOf(option: string, text: string | undefined): string | undefined {
+export function timeOf(option: string, text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
   const at = new Date(text);
   if (Number.isNaN(at.getTime())) throw misused(`--${option} is a point in time, such as 2030-01-31T09:00:00Z.`);

@@ -8,6 +8,10 @@ export interface Home {
   path: string;
   secrets: string;
   masterKey: string;
+  /** Signs the audit log. */
+  signingKey: string;
+  /** Its checkpoints, kept outside of the database. */
+  checkpoints: string;
   identities: string;
   issuerKey: string;
   client: string;
@@ -28,6 +32,8 @@ export const homeAt = (path: string): Home => ({
   path,
   secrets: join(path, 'secrets.json'),
   masterKey: join(path, 'master.key'),
+  signingKey: join(path, 'audit-signing.key'),
+  checkpoints: join(path, 'checkpoints.jsonl'),
   identities: join(path, 'identity.json'),
   issuerKey: join(path, 'issuer.key'),
   client: join(path, 'client.json'),

@@ -18,5 +18,8 @@ export const PEOPLE: readonly Person[] = [
 /** Who may halt everything. */
 export const OPERATORS = ['ada'];
 
+/** Who may export the whole audit log. */
+export const AUDITORS = ['ada'];
+
 /** Who may create spaces: the owners above. */
 export const SPACE_CREATORS = PEOPLE.filter((p) => Object.values(p.spaces).includes('owner')).map((p) => p.id);

@@ -4,6 +4,7 @@ import {
   completeSecrets,
   type InstallationSecrets,
   newSecret,
+  newSigningKey,
   secretsFor,
   storedSecrets,
   writePrivately,
@@ -44,6 +45,8 @@ export async function loadSecrets(
   await writePrivately(home.secrets, `${JSON.stringify(secrets, null, 2)}\n`);
   if ((await readFile(home.masterKey).catch(ifMissing)) === undefined)
     await writePrivately(home.masterKey, `${randomBytes(32).toString('base64')}\n`);
+  if ((await readFile(home.signingKey).catch(ifMissing)) === undefined)
+    await writePrivately(home.signingKey, newSigningKey());
   return secrets;
 }
 

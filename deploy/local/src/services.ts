@@ -5,7 +5,7 @@ import { demoDatabaseUrl } from './demo-database.js';
 import { AUDIENCE } from './development-issuer.js';
 import type { Home } from './home.js';
 import { busUrl } from './own-bus.js';
-import { OPERATORS, SPACE_CREATORS } from './people.js';
+import { AUDITORS, OPERATORS, SPACE_CREATORS } from './people.js';
 import type { Endpoint, Ports } from './ports.js';
 import { REPOSITORY } from './repository.js';
 import { secretVariables } from './secret-variables.js';
@@ -60,6 +60,12 @@ export function servicePrograms(settings: Settings, home: Home, secrets: Secrets
       SPACE_CREATORS: SPACE_CREATORS.join(' '),
       HOLDPOINT_OPERATORS: OPERATORS.join(' '),
       ...given('HOLDPOINT_OPERATORS', 'CHECK_VALID_MS'),
+    },
+    audit: {
+      AUDIT_SIGNING_KEY_FILE: home.signingKey,
+      AUDIT_CHECKPOINT_FILE: home.checkpoints,
+      AUDIT_AUDITORS: AUDITORS.join(' '),
+      ...given('AUDIT_AUDITORS', 'AUDIT_SIGNING_KEY_FILE', 'AUDIT_CHECKPOINT_FILE'),
     },
     taskboard: { ENGINE_URL: `http://127.0.0.1:${ports.engine}` },
   };

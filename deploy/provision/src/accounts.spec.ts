@@ -1,4 +1,4 @@
-import { STREAM_SUBJECTS, topology } from '@holdpoint/contracts';
+import { CHECKPOINT_SUBJECTS, STREAM_SUBJECTS, topology } from '@holdpoint/contracts';
 import { expect, test } from '@jest/globals';
 import { BUS_USERS, type BusUser, renderBusConfig } from './accounts.js';
 import { accountOf, SERVICES } from './names.js';
@@ -20,6 +20,12 @@ test('each subject of the stream goes to its owner alone', () => {
     const owner = SERVICES.find((s) => topology[s].publishes.includes(subject));
     expect(accountsOf(subject)).toEqual([owner && accountOf(owner)]);
   }
+});
+
+test('checkpoints are published by audit alone, and read besides by the checker', () => {
+  for (const subject of CHECKPOINT_SUBJECTS) expect(accountsOf(subject)).toEqual(['AUDIT']);
+  expect(accountsOf('$JS.API.STREAM.MSG.GET.HOLDPOINT_CHECKPOINTS')).toEqual(['AUDIT']);
+  expect(accountsOf('$JS.API.DIRECT.GET.HOLDPOINT_CHECKPOINTS')).toEqual(['CHECKER']);
 });
 
 test('nothing that makes, changes or removes a stream or a consumer is handed out', () => {

@@ -1,4 +1,11 @@
-import { consumerName, type ServiceName, STREAM, topology } from '@holdpoint/contracts';
+import {
+  CHECKPOINT_STREAM,
+  CHECKPOINT_SUBJECTS,
+  consumerName,
+  type ServiceName,
+  STREAM,
+  topology,
+} from '@holdpoint/contracts';
 import { durableNames, type ForeignConsumer, foreignAccount, foreignUser } from './foreign-consumers.js';
 import { accountOf, SERVICES } from './names.js';
 
@@ -63,7 +70,8 @@ function grantsOf(service: ServiceName): Grant[] {
   const live = hints.map((to): Grant => ({ kind: 'stream', subject: `${HINT_PREFIX}.${to}`, account, to }));
   const leader = readsLeader ? [api(account, `STREAM.MSG.GET.${STREAM}`)] : [];
   const everything = consumes.includes('>') ? readsWholeStream(account) : [];
-  return [...own, ...consumers, ...live, ...leader, ...everything];
+  const signs = service === 'audit' ? checkpointsOf(account) : [];
+  return [...own, ...consumers, ...live, ...leader, ...everything, ...signs];
 }
 
 /** Whoever has these can ask for messages and acknowledge them. The answer goes to the account that asked, whatever reply it named. */
@@ -75,7 +83,19 @@ const takesFrom = (account: string, consumer: string): Grant[] => [
 
 const readsWholeStream = (account: string): Grant[] => [api(account, directGet), api(account, `${directGet}.>`)];
 
-const CHECKER: Grant[] = [...readsWholeStream('CHECKER'), api('CHECKER', `STREAM.INFO.${STREAM}`)];
+/** From the leader: what was signed must not be signed otherwise because a replica was behind. */
+const checkpointsOf = (account: string): Grant[] => [
+  ...CHECKPOINT_SUBJECTS.map((subject): Grant => ({ kind: 'service', subject, account })),
+  api(account, `STREAM.MSG.GET.${CHECKPOINT_STREAM}`),
+];
+
+const CHECKER: Grant[] = [
+  ...readsWholeStream('CHECKER'),
+  api('CHECKER', `STREAM.INFO.${STREAM}`),
+  api('CHECKER', `DIRECT.GET.${CHECKPOINT_STREAM}`),
+  api('CHECKER', `DIRECT.GET.${CHECKPOINT_STREAM}.>`),
+  api('CHECKER', `STREAM.INFO.${CHECKPOINT_STREAM}`),
+];
 
 /** What HUB hands out: one export a subject, open to the accounts named and to no other. */
 function exportsOf(grants: Grant[]) {

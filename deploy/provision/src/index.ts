@@ -21,6 +21,7 @@ export {
   completeSecrets,
   type InstallationSecrets,
   newSecret,
+  newSigningKey,
   parseSecrets,
   SecretsIncomplete,
   secretsFor,

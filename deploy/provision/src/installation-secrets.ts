@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import type { ServiceName } from '@holdpoint/contracts';
 import { z } from 'zod';
 import { BUS_USERS, type BusUser } from './accounts.js';
@@ -31,6 +31,10 @@ export const storedSecrets = z.object({
 
 /** Needs no escaping in a URL, a shell or a configuration file. */
 export const newSecret = (): string => randomBytes(24).toString('base64url');
+
+/** An Ed25519 key in PEM: audit signs the checkpoints of its log with it. */
+export const newSigningKey = (): string =>
+  generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 
 /** One for each name: what is known stays. */
 export const secretsFor = (names: readonly string[], known: Record<string, string> = {}): Record<string, string> =>

@@ -1,4 +1,11 @@
-import { consumerName, STREAM, STREAM_SUBJECTS, topology } from '@holdpoint/contracts';
+import {
+  CHECKPOINT_STREAM,
+  CHECKPOINT_SUBJECTS,
+  consumerName,
+  STREAM,
+  STREAM_SUBJECTS,
+  topology,
+} from '@holdpoint/contracts';
 import {
   AckPolicy,
   type ConsumerConfig,
@@ -9,6 +16,7 @@ import {
   jetstreamManager,
   RetentionPolicy,
   StorageType,
+  type StreamConfig,
 } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { HINT_PREFIX } from './accounts.js';
@@ -38,7 +46,7 @@ export interface BusProvisioning {
   ackWaitMs?: number;
 }
 
-/** Creates the stream and every durable consumer of `topology`, or brings them up to date. Idempotent. */
+/** Creates the streams and every durable consumer of `topology`, or brings them up to date. Idempotent. */
 export async function provisionBus(options: BusProvisioning): Promise<void> {
   const nc = await connect({
     servers: options.servers,
@@ -48,7 +56,14 @@ export async function provisionBus(options: BusProvisioning): Promise<void> {
   });
   try {
     const jsm = await jetstreamManager(nc);
-    await ensureStream(jsm, options);
+    await ensureStream(jsm, STREAM, {
+      ...keptForEver(options),
+      subjects: [...STREAM_SUBJECTS],
+      max_bytes: options.maxBytes ?? -1,
+      // Hints carry no body: they say that something was stored, and where to read it.
+      republish: { src: '>', dest: `${HINT_PREFIX}.>`, headers_only: true },
+    });
+    await ensureStream(jsm, CHECKPOINT_STREAM, { ...keptForEver(options), subjects: [...CHECKPOINT_SUBJECTS] });
     for (const service of SERVICES)
       for (const pattern of topology[service].consumes)
         await ensureConsumer(jsm, consumerName(service, pattern), pattern, options.ackWaitMs ?? 10_000);
@@ -68,29 +83,20 @@ async function ensureForeign(jsm: JetStreamManager, consumers: readonly ForeignC
     if (name.startsWith(FOREIGN_PREFIX) && !names.has(name)) await jsm.consumers.delete(STREAM, name);
 }
 
-async function ensureStream(jsm: JetStreamManager, { replicas = 1, maxBytes = -1 }: BusProvisioning) {
-  const config = {
-    subjects: [...STREAM_SUBJECTS],
-    num_replicas: replicas,
-    max_bytes: maxBytes,
-    max_age: 0,
-    duplicate_window: 120 * SECOND,
-    discard: DiscardPolicy.New,
-    allow_direct: true,
-    deny_delete: true,
-    deny_purge: true,
-    // Hints carry no body: they say that something was stored, and where to read it.
-    republish: { src: '>', dest: `${HINT_PREFIX}.>`, headers_only: true },
-  };
-  const found = await unless(STREAM_NOT_FOUND, jsm.streams.info(STREAM));
-  if (found) await jsm.streams.update(STREAM, { ...found.config, ...config });
-  else
-    await jsm.streams.add({
-      ...config,
-      name: STREAM,
-      storage: StorageType.File,
-      retention: RetentionPolicy.Limits,
-    });
+const keptForEver = ({ replicas = 1 }: BusProvisioning) => ({
+  num_replicas: replicas,
+  max_age: 0,
+  duplicate_window: 120 * SECOND,
+  discard: DiscardPolicy.New,
+  allow_direct: true,
+  deny_delete: true,
+  deny_purge: true,
+});
+
+async function ensureStream(jsm: JetStreamManager, name: string, config: Partial<StreamConfig>) {
+  const found = await unless(STREAM_NOT_FOUND, jsm.streams.info(name));
+  if (found) await jsm.streams.update(name, { ...found.config, ...config });
+  else await jsm.streams.add({ ...config, name, storage: StorageType.File, retention: RetentionPolicy.Limits });
 }
 
 /** Looked up before it is added: servers differ in what adding an existing consumer with other settings does. */

@@ -15,11 +15,13 @@ interface Secretive {
   databaseUrl: string;
   secrets: InstallationSecrets;
   masterKey: string;
+  /** Of the audit log, in PEM. */
+  signingKey: string;
   consumers: readonly ForeignConsumer[];
 }
 
 /** Every Secret that the manifests of deploy/kubernetes refer to, except the operator's own of tools and models. */
-export function secretManifests({ databaseUrl: admin, secrets, masterKey, consumers }: Secretive): string {
+export function secretManifests({ databaseUrl: admin, secrets, masterKey, signingKey, consumers }: Secretive): string {
   const database = decodeURIComponent(new URL(admin).pathname.slice(1));
   const as = (role: string, password: string) => databaseUrl(admin, database, { role, password });
   const manifest = (name: string, stringData: Record<string, string>) => ({
@@ -37,6 +39,7 @@ export function secretManifests({ databaseUrl: admin, secrets, masterKey, consum
     manifest('provision', { DATABASE_URL: admin, 'secrets.json': `${JSON.stringify(secrets, null, 2)}\n` }),
     manifest('nats', { 'nats.conf': natsConfig(secrets, consumers) }),
     manifest('master-key', { 'master.key': masterKey }),
+    manifest('signing-key', { 'signing.key': signingKey }),
     manifest('identities', { 'identity.json': identities(secrets) }),
     ...SERVICES.map((service) =>
       manifest(service, {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { consumerName, STREAM, topology } from '@holdpoint/contracts';
+import { CHECKPOINT_STREAM, CHECKPOINT_SUBJECT, consumerName, STREAM, topology } from '@holdpoint/contracts';
 import { JetStreamApiError, jetstreamManager } from '@nats-io/jetstream';
 import { AuthorizationError, connect, type NatsConnection } from '@nats-io/transport-node';
 import { BUS_API_PREFIX, BUS_USERS, type BusConfig, type BusUser } from './accounts.js';
@@ -69,6 +69,13 @@ export async function verifyImports(bus: Pick<BusToVerify, 'servers' | 'password
       const answer = await nc.request(call, undefined, { timeout: 5_000 });
       const { error } = answer.json<{ error?: { description: string } }>();
       if (error) throw new Error(error.description);
+      // That there is no checkpoint yet is an answer too.
+      if (service === 'audit')
+        await nc.request(
+          `${BUS_API_PREFIX}.STREAM.MSG.GET.${CHECKPOINT_STREAM}`,
+          JSON.stringify({ last_by_subj: CHECKPOINT_SUBJECT }),
+          { timeout: 5_000 },
+        );
     } catch (cause) {
       throw new BusUnusable(
         `${bus.servers}: ${service} cannot reach the stream from its account: the exports and imports of the accounts are missing. Start the server with the rendered configuration, whole.`,

@@ -6,6 +6,17 @@ export const STREAM = 'HOLDPOINT';
 /** The stream takes these prefixes and nothing else: a wider pattern would store the broker's own advisories. */
 export const STREAM_SUBJECTS = ['run.>', 'tool.>', 'policy.>', 'call.>', 'approval.>', 'task.>'] as const;
 
+/**
+ * Signed checkpoints of the audit log have a stream of their own: on the first they would beget checkpoints (charter,
+ * section 3). Only audit may publish there.
+ */
+export const CHECKPOINT_STREAM = 'HOLDPOINT_CHECKPOINTS';
+export const CHECKPOINT_SUBJECTS = ['checkpoint.>'] as const;
+/** Each message a signed note: a checkpoint. */
+export const CHECKPOINT_SUBJECT = 'checkpoint.log';
+/** Each message a signed note: by which a key hands over to the next. */
+export const CHECKPOINT_KEY_SUBJECT = 'checkpoint.key';
+
 /** `<type>.<spaceId>.<entityId>`. @throws when a token is not one. */
 export function subjectFor(type: EventType, spaceId: string, entityId: string): string {
   return `${type}.${token.parse(spaceId)}.${token.parse(entityId)}`;

@@ -17,7 +17,7 @@ export const DATABASE: unique symbol = Symbol('holdpoint.database');
 const INT8 = 20;
 
 /** A query that gets no answer says that its connection is dead; kept, the next query on it would wait in vain as well. */
-class ImpatientClient extends pg.Client {
+export class ImpatientClient extends pg.Client {
   // biome-ignore lint/suspicious/noExplicitAny: one implementation behind many overloads
   override query(...args: any[]): any {
     // biome-ignore lint/suspicious/noExplicitAny: as above
@@ -38,6 +38,20 @@ function readInt8(text: string): number {
   return value;
 }
 
+/** What every connection of ours is opened with; see {@link openDatabase}. */
+export const clientSettings = (url: string, { applicationName = 'holdpoint' }: DatabaseOptions) => ({
+  connectionString: url,
+  application_name: applicationName,
+  keepAlive: true,
+  statement_timeout: 10_000,
+  query_timeout: 12_000,
+  idle_in_transaction_session_timeout: 60_000,
+  types: {
+    getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+      oid === INT8 ? readInt8 : pg.types.getTypeParser(oid, format as 'text')) as typeof pg.types.getTypeParser,
+  },
+});
+
 /**
  * A pool on the service's own role. Nothing is connected until the first query. `bigint` arrives as a number and a
  * value that does not fit one is an error. The server ends a statement after 10 s, and a transaction that lies idle for
@@ -46,20 +60,11 @@ function readInt8(text: string): number {
 export function openDatabase<T>(url: string, options: DatabaseOptions = {}): Kysely<T> {
   const log = new Logger('Database');
   const pool = new pg.Pool({
-    connectionString: url,
+    ...clientSettings(url, options),
     max: options.max ?? 10,
-    application_name: options.applicationName ?? 'holdpoint',
     connectionTimeoutMillis: 5_000,
     idleTimeoutMillis: 30_000,
-    keepAlive: true,
-    statement_timeout: 10_000,
-    query_timeout: 12_000,
     Client: ImpatientClient,
-    idle_in_transaction_session_timeout: 60_000,
-    types: {
-      getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
-        oid === INT8 ? readInt8 : pg.types.getTypeParser(oid, format as 'text')) as typeof pg.types.getTypeParser,
-    },
   });
   // A connection that breaks while nobody waits for its answer emits here; unheard, it would end the process. The pool
   // hears the idle ones only, so each is listened to for itself: whoever holds it learns of it at the next query.

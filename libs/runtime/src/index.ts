@@ -5,10 +5,11 @@ export { requirePerson, requireRole } from './auth/require-role.js';
 export { Public, ServicesOnly, Who, WhoNow } from './auth/routes.js';
 export { type BaseConfig, baseConfig, ConfigError, loadConfig } from './config.js';
 export { DATABASE, DatabaseModule, type DatabaseOptions, openDatabase } from './database.js';
+export { type DatabaseSession, openSession } from './database-session.js';
 export { frozenDigest, sha256, sha256Hex, toolId } from './digest.js';
 export { isInfrastructureFault, Unavailable } from './faults.js';
 export { type HealthCheck, registerHealth } from './health.js';
-export { type EventStreamOptions, type StreamReply, sendEventStream } from './http/event-stream.js';
+export { type EventStreamOptions, type StreamReply, sendEventStream, sendStream } from './http/event-stream.js';
 export {
   ContentDestroyed,
   type ContentPlace,
@@ -18,7 +19,8 @@ export {
   type SealTarget,
 } from './keyring/keyring.js';
 export { MasterKey } from './keyring/master-key.js';
-export { counter, registerGauge, type Sample, type TableGauge, TableGauges } from './metrics.js';
+export { readPrivateFile } from './keyring/private-file.js';
+export { counter, histogram, registerGauge, type Sample, type TableGauge, TableGauges } from './metrics.js';
 export { type FieldError, Refusal, type RefusalKind, type RefusalOptions } from './refusal.js';
 export { credentialsOf } from './secrets/credentials.js';
 export { type KnownSecret, KnownSecrets, MASK, SHORTEST_SECRET } from './secrets/known-secrets.js';

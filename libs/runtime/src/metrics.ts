@@ -1,6 +1,6 @@
 import { type DynamicModule, Inject, Logger, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { type Kysely, sql } from 'kysely';
-import { Counter, Gauge, Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { DATABASE } from './database.js';
 
 /** One value under its labels. */
@@ -47,6 +47,12 @@ export function registerGauge(name: string, help: string, labels: string[], read
 export function counter<L extends string>(name: string, help: string, labels: L[]): Counter<L> {
   const known = registry.getSingleMetric(name) as Counter<L> | undefined;
   return known ?? new Counter({ name, help, labelNames: labels, registers: [registry] });
+}
+
+/** How long something took, in seconds, from the start of the process. */
+export function histogram<L extends string>(name: string, help: string, labels: L[], buckets: number[]): Histogram<L> {
+  const known = registry.getSingleMetric(name) as Histogram<L> | undefined;
+  return known ?? new Histogram({ name, help, labelNames: labels, buckets, registers: [registry] });
 }
 
 /** All of it in Prometheus' text format. */

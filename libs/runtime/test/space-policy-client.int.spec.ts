@@ -52,7 +52,7 @@ const question = { agent: 'helper', actions: [] };
 const allowedIn = async (space: string) => (await client.policyOf(space)).allowDestructive;
 
 describe('SpacePolicyClient', () => {
-  it('asks policy with the service token, and answers from the cache until the 30 seconds are over', async () => {
+  it('cache miss and hit: asks policy with the service token, and answers from the cache until the 30 seconds are over', async () => {
     expect(await allowedIn('acme')).toEqual(['FileRW.purge_folder']);
     allowed.set('acme', []);
     now += TTL_MS - 1;
@@ -60,7 +60,7 @@ describe('SpacePolicyClient', () => {
     expect(asked).toEqual(['GET acme policy Bearer the-token']);
   });
 
-  it('asks again after the 30 seconds', async () => {
+  it('TTL expiry: asks again after the 30 seconds', async () => {
     await allowedIn('acme');
     allowed.set('acme', []);
     now += TTL_MS;
@@ -68,7 +68,7 @@ describe('SpacePolicyClient', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('fails closed: an error allows nothing, and is not kept', async () => {
+  it('API-error fail-closed: an error allows nothing, and is not kept', async () => {
     allowed.delete('acme');
     expect(await allowedIn('acme')).toEqual([]);
     expect(await client.adviceOn('acme', question)).toEqual({ spaceId: 'acme', agent: 'helper', actions: [] });
@@ -89,7 +89,7 @@ describe('SpacePolicyClient', () => {
     expect(await allowedIn('liar')).toEqual([]);
   });
 
-  it('keeps spaces apart', async () => {
+  it('per-space cache separation: what is known of one space says nothing of another', async () => {
     allowed.set('other', []);
     expect(await allowedIn('acme')).toEqual(['FileRW.purge_folder']);
     expect(await allowedIn('other')).toEqual([]);

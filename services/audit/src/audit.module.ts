@@ -6,9 +6,12 @@ import { type AuditConfig, CONFIG } from './config.js';
 import { OnEveryEvent } from './consumers/on-every-event.js';
 import { AnalysisController } from './http/analysis.controller.js';
 import { ChainsController } from './http/chains.controller.js';
+import { CheckpointsController } from './http/checkpoints.controller.js';
 import { EntriesController } from './http/entries.controller.js';
 import { EventsController } from './http/events.controller.js';
+import { ExportController, KEYRING } from './http/export.controller.js';
 import { PositionController } from './http/position.controller.js';
+import { ProofsController } from './http/proofs.controller.js';
 import { ReceiptsController } from './http/receipts.controller.js';
 import { Content } from './log/content.js';
 import { Stream } from './log/stream.js';
@@ -58,6 +61,9 @@ export class AuditModule implements OnApplicationShutdown {
         PositionController,
         AnalysisController,
         EventsController,
+        CheckpointsController,
+        ProofsController,
+        ExportController,
       ],
       providers: [
         { provide: CONFIG, useValue: config },
@@ -78,9 +84,10 @@ export class AuditModule implements OnApplicationShutdown {
         store(RunReceipts),
         {
           provide: Content,
-          useFactory: (log: EventLog, db: Kysely<Database>) => new Content(log, keyringOf(config, db)),
-          inject: [EventLog, DATABASE],
+          useFactory: (log: EventLog, keyring: Keyring | null) => new Content(log, keyring),
+          inject: [EventLog, KEYRING],
         },
+        { provide: KEYRING, useFactory: (db: Kysely<Database>) => keyringOf(config, db), inject: [DATABASE] },
         Tail,
         OnEveryEvent,
       ],

@@ -1,10 +1,9 @@
+import { userId } from '@holdpoint/contracts';
 import { baseConfig } from '@holdpoint/runtime';
 import { z } from 'zod';
 
 /** Every setting of the service is an environment variable; durations are milliseconds. */
 export const auditConfig = baseConfig.extend({
-  /** One connection belongs to the writer for good. */
-  DATABASE_POOL_MAX: z.coerce.number().int().min(2).max(200).default(10).describe('a number from 2 to 200'),
   AUDIT_BATCH_MAX: z.coerce.number().int().min(1).max(5000).default(500).describe('messages a batch, from 1 to 5000'),
   AUDIT_RETRY_MS: z.coerce
     .number()
@@ -19,6 +18,38 @@ export const auditConfig = baseConfig.extend({
     .min(100)
     .default(30_000)
     .describe('milliseconds that a tail may leave events untaken, 100 or more'),
+  /** Without it nothing is signed. */
+  AUDIT_SIGNING_KEY_FILE: z.string().min(1).optional().describe('the path of the key that signs checkpoints'),
+  AUDIT_PREVIOUS_KEY_FILE: z.string().min(1).optional().describe('the path of the key that signed them until now'),
+  AUDIT_LOG_ORIGIN: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$/)
+    .optional()
+    .describe("the log's name, such as example.org/holdpoint"),
+  AUDIT_CHECKPOINT_MS: z.coerce
+    .number()
+    .int()
+    .min(10)
+    .max(3_600_000)
+    .default(1_000)
+    .describe('milliseconds between two checkpoints at least, from 10 to 3600000'),
+  AUDIT_CHECKPOINT_FILE: z.string().min(1).optional().describe('the path of a file to append checkpoints to'),
+  AUDIT_CHECKPOINT_URL: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe('an http:// URL to post checkpoints to'),
+  AUDIT_AFTER_RESTORE: z
+    .enum(['halt', 'catch-up'])
+    .default('halt')
+    .describe('halt, or catch-up for one start after a backup was restored'),
+  /** May export the whole log; nobody unless set. */
+  AUDIT_AUDITORS: z
+    .string()
+    .default('')
+    .transform((text) => text.split(/\s+/).filter(Boolean))
+    .pipe(z.array(userId))
+    .describe('user ids separated by spaces'),
+  AUDIT_EXPORTS_MAX: z.coerce.number().int().min(1).max(100).default(4).describe('exports at once, from 1 to 100'),
 });
 export type AuditConfig = z.infer<typeof auditConfig>;
 

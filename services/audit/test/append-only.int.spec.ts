@@ -28,10 +28,20 @@ const attempt = async (role: DatabaseRole, statement: string) => {
   }
 };
 
-const tables = ['event_log', 'audit_log', 'run_receipts'];
-const changes = (table: string) => [
-  `UPDATE audit.${table} SET stream_seq = stream_seq`,
-  `UPDATE audit.${table} SET space_id = 'x' WHERE false`,
+/** Two columns of each. */
+const columns = {
+  event_log: ['stream_seq', 'space_id'],
+  audit_log: ['stream_seq', 'space_id'],
+  run_receipts: ['stream_seq', 'space_id'],
+  tree_tiles: ['index', 'hashes'],
+  checkpoints: ['number', 'note'],
+  signing_keys: ['number', 'note'],
+} as const;
+const tables = Object.keys(columns) as (keyof typeof columns)[];
+const strangers = ['agent-engine', 'policy', 'policy-reader', 'staging', 'taskboard'] as const;
+const changes = (table: keyof typeof columns) => [
+  `UPDATE audit.${table} SET ${columns[table][0]} = ${columns[table][0]}`,
+  `UPDATE audit.${table} SET ${columns[table][1]} = 'x' WHERE false`,
   `DELETE FROM audit.${table}`,
   `DELETE FROM audit.${table} WHERE false`,
   `TRUNCATE audit.${table} CASCADE`,
@@ -47,7 +57,9 @@ describe.each(tables)('%s is append-only', (table) => {
   it('the owner is refused as a replica too, and so is a superuser who forgets to alter the table', async () => {
     const replica = `SET session_replication_role = replica; DELETE FROM audit.${table}`;
     expect(await attempt('superuser', replica)).toMatch(/append-only/);
-    expect(await attempt('superuser', `UPDATE audit.${table} SET stream_seq = stream_seq`)).toMatch(/append-only/);
+    expect(await attempt('superuser', `UPDATE audit.${table} SET ${columns[table][0]} = ${columns[table][0]}`)).toMatch(
+      /append-only/,
+    );
   });
   it('the service can neither alter, nor own, nor drop it, nor see to its triggers', async () => {
     for (const statement of [
@@ -59,10 +71,22 @@ describe.each(tables)('%s is append-only', (table) => {
     ])
       expect(await attempt('audit', statement)).toMatch(/must be owner|permission denied/);
   });
-  it.each(['agent-engine', 'policy', 'staging', 'taskboard'] as const)('%s reads and writes nothing', async (role) => {
-    for (const statement of [`SELECT * FROM audit.${table}`, `INSERT INTO audit.${table} DEFAULT VALUES`])
-      expect(await attempt(role, statement)).toMatch(/permission denied/);
+  it.each(strangers)('%s reads and writes nothing', async (role) => {
+    for (const statement of [
+      `SELECT * FROM audit.${table}`,
+      `INSERT INTO audit.${table} DEFAULT VALUES`,
+      ...changes(table),
+    ])
+      expect(await attempt(role, statement)).toMatch(/permission denied|read-only transaction/);
   });
+});
+
+it('no table of the schema is left out, and each says what it is', async () => {
+  const { rows } = await sql<{ name: string; says: string | null }>`
+    SELECT relname AS name, obj_description(oid) AS says FROM pg_class
+    WHERE relnamespace = 'audit'::regnamespace AND relkind = 'r' AND relname NOT LIKE 'kysely%'`.execute(world.db);
+  expect(rows.map((r) => r.name).toSorted()).toEqual([...tables, 'position'].toSorted());
+  for (const { says } of rows) expect(says).toMatch(/^(derived|backed-up): /);
 });
 
 it('the position goes forward only, and stays', async () => {

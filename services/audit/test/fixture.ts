@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -39,12 +39,24 @@ const tokenOf = (person: string): string => `token-of-${person}-0123456789`;
 const people = {
   people: [
     { id: 'ann', name: 'Ann', spaces: { [SPACE]: 'member' }, tokenSha256: sha256Hex(tokenOf('ann')) },
+    { id: 'otto', name: 'Otto, an auditor', spaces: {}, tokenSha256: sha256Hex(tokenOf('otto')) },
     { id: 'eve', name: 'Eve', spaces: { other: 'owner' }, tokenSha256: sha256Hex(tokenOf('eve')) },
   ],
   services: [{ id: 'staging', tokenSha256: sha256Hex(tokenOf('staging')) }],
 };
 
-const TABLES = new Set(['event_log', 'audit_log', 'run_receipts', 'position']);
+const TABLES = new Set([
+  'event_log',
+  'audit_log',
+  'run_receipts',
+  'position',
+  'tree_tiles',
+  'checkpoints',
+  'signing_keys',
+]);
+
+export const newSigningKey = (): string =>
+  generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 
 export interface Answer {
   status: number;
@@ -64,6 +76,8 @@ export class World {
     readonly hub: Bus,
     readonly keyring: Keyring,
     readonly env: NodeJS.ProcessEnv,
+    /** Writes a file that nobody else may read. */
+    readonly file: (name: string, content: string) => Promise<string>,
   ) {}
 
   static async open(): Promise<World> {
@@ -87,13 +101,16 @@ export class World {
       HOLDPOINT_MASTER_KEY_FILE: masterKey,
       LOG_LEVEL: 'fatal',
       AUDIT_RETRY_MS: '100',
+      AUDIT_SIGNING_KEY_FILE: await file('signing.key', newSigningKey()),
+      AUDIT_CHECKPOINT_MS: '50',
+      AUDIT_AUDITORS: 'otto',
     };
     const hub = await connectBus({ servers: bus.url, ...bus.credentials('hub'), name: 'hub', apiPrefix: '$JS.API' });
     const db = openDatabase<Database>(`${database.url('superuser')}?options=-csearch_path%3Daudit`);
     const engine = openDatabase<unknown>(database.url('agent-engine'));
     const keyring = new Keyring(engine, MasterKey.fromFile(masterKey), { cacheMs: 0 });
     await keyring.create(SPACE, CONVERSATION);
-    const world = new World(bus, database, db, hub, keyring, env);
+    const world = new World(bus, database, db, hub, keyring, env, file);
     world.#closers.push(
       () => rm(dir, { recursive: true }),
       () => bus.stop(),
@@ -172,6 +189,24 @@ export class World {
   async get(path: string, person = 'ann'): Promise<Answer> {
     const answer = await fetch(`${this.url}${path}`, { headers: { authorization: `Bearer ${tokenOf(person)}` } });
     return { status: answer.status, body: (await answer.json()) as Answer['body'] };
+  }
+
+  /** What is not one JSON document. */
+  async text(path: string, person = 'ann'): Promise<string> {
+    const answer = await fetch(`${this.url}${path}`, { headers: { authorization: `Bearer ${tokenOf(person)}` } });
+    return answer.text();
+  }
+
+  /** Waits until the latest checkpoint covers everything that is logged now. */
+  async signed(): Promise<{ number: number; size: number; root: Buffer; note: string }> {
+    const size = await this.db
+      .selectFrom('event_log')
+      .select((e) => e.fn.countAll<number>().as('n'))
+      .executeTakeFirstOrThrow();
+    const latest = () =>
+      this.db.selectFrom('checkpoints').selectAll().orderBy('number', 'desc').limit(1).executeTakeFirst();
+    await eventually(async () => (await latest())?.size === size.n, { timeoutMs: 30_000, what: 'the signing' });
+    return (await latest()) as Awaited<ReturnType<World['signed']>>;
   }
 
   /** Entries of a query, checked against the contract. */

@@ -289,13 +289,19 @@ describe('log and stream disagree', () => {
     await app.close();
   };
 
-  it('a database restored from a backup catches up by itself', async () => {
+  it('a database restored from a backup → refused, until a person has it catch up', async () => {
     await stopAfter(20);
     await world.force(`TRUNCATE run_receipts, audit_log; DELETE FROM event_log WHERE stream_seq > 8;
-      UPDATE position SET last_seq = 8`);
-    await world.start();
+      UPDATE position SET last_seq = 8; TRUNCATE signing_keys, checkpoints`);
+    const halted = await world.start();
+    await halts('audit.checkpoint-ahead');
+    expect(await log()).toHaveLength(8);
+    await halted.close();
+    await world.start({ AUDIT_AFTER_RESTORE: 'catch-up' });
     await world.logged();
     await expectByteForByte();
+    const whole = world.db.selectFrom('checkpoints').select('number').where('size', '=', 20);
+    await eventually(async () => (await whole.execute()).length > 0);
   });
 
   it('the stream is behind → refused, and nothing is written', async () => {
@@ -320,7 +326,7 @@ describe('log and stream disagree', () => {
       UPDATE position SET last_seq = 2`);
     await ageOut();
     await world.publish(new CallMaker(world).executed());
-    await world.start();
+    await world.start({ AUDIT_AFTER_RESTORE: 'catch-up' });
     await halts('audit.gap');
     expect(await log()).toHaveLength(2);
   });

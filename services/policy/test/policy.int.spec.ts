@@ -81,6 +81,49 @@ describe('proposed → policy.decided', () => {
     expect((await judged(proposing)).verdict.event.data).toMatchObject(expected);
   });
 
+  test('verdicts are counted by decision, reason and mode, and timed; so is the second question', async () => {
+    const metrics = async () => (await fetch(`${service.url}/metrics`)).text();
+    const value = (text: string, series: string) =>
+      Number(
+        text
+          .split('\n')
+          .find((line) => line.startsWith(`${series} `))
+          ?.split(' ')[1] ?? 0,
+      );
+    const counted = 'holdpoint_policy_decisions_total{decision="approve",reason="rule",mode="enforce"}';
+    const timed = 'holdpoint_policy_decision_seconds_count{decision="approve"}';
+    const asked = 'holdpoint_policy_check_seconds_count{decision="approve"}';
+    const before = await metrics();
+    await judged({});
+    await judged({});
+    await eventually(async () => value(await metrics(), counted) === value(before, counted) + 2, {
+      what: 'two verdicts to be counted',
+    });
+    const check = await fetch(`${service.url}/internal/policy/check`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${fixture.tokens.staging}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        moment: 'claim',
+        callId: 'c1',
+        spaceId: 'acme',
+        agent: 'assistant',
+        principal: { kind: 'person', id: 'mia' },
+        server: 'builtin',
+        tool: 'Mail',
+        action: 'send',
+        hint: 'write',
+        scope: 'user',
+        origin: 'builtin',
+      }),
+    });
+    expect(check.status).toBe(200);
+    const after = await metrics();
+    expect(value(after, timed)).toBe(value(before, timed) + 2);
+    expect(value(after, asked)).toBe(value(before, asked) + 1);
+    const spent = (text: string) => value(text, 'holdpoint_policy_decision_seconds_sum{decision="approve"}');
+    expect(spent(after)).toBeGreaterThan(spent(before));
+  });
+
   test('content that does not open is flagged; a call that may write is held for it', async () => {
     const other = await fixture.propose();
     const withBoxOfAnother = async (hint: 'read' | 'write') => {

@@ -263,7 +263,7 @@ describe('policy, asked again at each vote', () => {
     expect(await votesOn(h)).toHaveLength(1);
   });
 
-  test('denied: withdrawn, whatever was voted; halted or silent: no vote is taken', async () => {
+  test('halted while pending, or policy silent: no vote is taken, and those that were stay', async () => {
     const h = await held([TWO]);
     await counted('olga', h);
     fixture.policy.answer = { ...ALLOWED, verdict: 'deny', halted: true, rule: 'halt: space' };
@@ -271,6 +271,13 @@ describe('policy, asked again at each vote', () => {
     fixture.policy.answer = 'error';
     refusedWith(await decide('adam', h), 503, 'staging.policy-unavailable');
     expect(await votesOn(h)).toHaveLength(1);
+    fixture.policy.answer = ALLOWED;
+    expect(await counted('adam', h)).toMatchObject({ status: 'approved' });
+  });
+
+  test('denied by now: withdrawn, whatever was voted', async () => {
+    const h = await held([TWO]);
+    await counted('olga', h);
     fixture.policy.answer = { ...ALLOWED, verdict: 'deny' };
     refusedWith(await decide('adam', h), 409, 'staging.call-withdrawn');
     const { event } = await decisionOn(h);

@@ -17,15 +17,21 @@ export interface EventStreamOptions {
   patienceMs?: number;
 }
 
-/**
- * Sends blocks of server-sent events (WHATWG HTML, section 9.2) as fast as the client takes them: the next one is only made
- * when there is room. A client that takes nothing for too long is cut off, and can go on from the last id that it has. One
- * that goes away ends the stream and nothing else.
- */
-export function sendEventStream(
+/** Sends blocks of server-sent events (WHATWG HTML, section 9.2); a client that was cut off goes on from the last id that it has. */
+export const sendEventStream = (
   reply: StreamReply,
   blocks: (gone: AbortSignal) => AsyncIterable<string>,
-  { name, patienceMs = PATIENCE_MS }: EventStreamOptions,
+  options: EventStreamOptions,
+): void => sendStream(reply, blocks, { ...options, contentType: 'text/event-stream; charset=utf-8' });
+
+/**
+ * Sends text in portions as fast as the client takes them: the next one is only made when there is room. A client that
+ * takes nothing for too long is cut off. One that goes away ends the stream and nothing else.
+ */
+export function sendStream(
+  reply: StreamReply,
+  blocks: (gone: AbortSignal) => AsyncIterable<string>,
+  { name, contentType, patienceMs = PATIENCE_MS }: EventStreamOptions & { contentType: string },
 ): void {
   const log = new Logger('EventStream');
   const gone = new AbortController();
@@ -41,11 +47,7 @@ export function sendEventStream(
     destroy(error, callback);
   };
   body.once('error', (error) => log.warn(`${name} can be followed no more: ${error.message}`));
-  reply
-    .status(200)
-    .header('content-type', 'text/event-stream; charset=utf-8')
-    .header('x-accel-buffering', 'no')
-    .send(body);
+  reply.status(200).header('content-type', contentType).header('x-accel-buffering', 'no').send(body);
 }
 
 async function* taken(blocks: AsyncIterable<string>, patienceMs: number, giveUp: () => void): AsyncGenerator<string> {

@@ -3,7 +3,8 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { isPrivate, MasterKey } from './master-key.js';
+import { MasterKey } from './master-key.js';
+import { isPrivate } from './private-file.js';
 
 let dir: string;
 beforeAll(() => {

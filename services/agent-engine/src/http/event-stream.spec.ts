@@ -24,7 +24,11 @@ it('asks before each event and heartbeat whether it may still be told, and ends 
   const untilThe = (nth: number) => async () => {
     if (nth-- === 0) throw new Refusal('not-found', 'auth.not-found', 'There is no such thing.');
   };
-  const told = (list: (Told | null)[], allowed: () => Promise<void>) => Array.fromAsync(lines(given(list), allowed, 0));
+  const told = async (list: (Told | null)[], allowed: () => Promise<void>) => {
+    const said: string[] = [];
+    for await (const line of lines(given(list), allowed, 0)) said.push(line);
+    return said;
+  };
   expect(await told(steps, untilThe(0))).toEqual([]);
   expect(await told(steps, untilThe(2))).toHaveLength(2);
   expect(await told([null, null, null], untilThe(2))).toHaveLength(2);

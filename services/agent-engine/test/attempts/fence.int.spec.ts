@@ -36,7 +36,14 @@ describe('the fence', () => {
       attempt: 1,
       fence: newId(),
     };
-    const how = { state: 'executing' as const, leaseMs, timeoutMs: 1, executionClass, engine: 'one' };
+    const how = {
+      state: 'executing' as const,
+      leaseMs,
+      timeoutMs: 1,
+      executionClass,
+      engine: 'one',
+      answerUntil: null,
+    };
     expect(await within((tx) => executions.take(tx, claim, how))).toBe(true);
     expect(await within((tx) => executions.take(tx, claim, how))).toBe(false);
     return claim;

@@ -1,11 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type BatchConsumer, Bus, consumeBatches, type RawMessage } from '@holdpoint/eventing';
-import { DATABASE, isInfrastructureFault, registerHealth } from '@holdpoint/runtime';
+import { DATABASE, type DatabaseSession, isInfrastructureFault, openSession, registerHealth } from '@holdpoint/runtime';
 import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { type Kysely, sql } from 'kysely';
 import { type AuditConfig, CONFIG } from '../config.js';
-import { LogHalted, LogKeeper } from '../log/log-keeper.js';
+import { Checkpointing } from '../log/checkpointing.js';
+import { LogHalted } from '../log/log-halted.js';
+import { LogKeeper } from '../log/log-keeper.js';
 import { CONSUMER, Stream, toStreamMessage } from '../log/stream.js';
+import { Turns } from '../log/turns.js';
 import type { Database } from '../store/schema.js';
 
 /**
@@ -68,37 +71,59 @@ export class OnEveryEvent implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   async #run(): Promise<void> {
-    const { signal } = this.#stopping;
-    while (!signal.aborted) {
+    while (!this.#stopping.signal.aborted) {
+      let session: DatabaseSession<Database> | undefined;
       try {
-        await this.db.connection().execute((session) => this.#inSession(session));
+        session = await openSession<Database>(this.config.DATABASE_URL, { applicationName: 'audit' });
+        if (await this.#becomeWriter(session.db)) await this.#write(session);
       } catch (err) {
         this.#failed(err);
+      } finally {
+        // And with it the lock.
+        await session?.close();
       }
-      await delay(this.config.AUDIT_RETRY_MS, undefined, { signal }).catch(() => undefined);
+      await this.#pause();
     }
   }
 
-  async #inSession(session: Kysely<Database>): Promise<void> {
-    const { rows } = await sql<{ mine: boolean }>`SELECT pg_try_advisory_lock(${LOCK}) AS mine`.execute(session);
-    if (!rows[0]?.mine) {
+  /** Stands by until the lock is had; false when told to stop before. */
+  async #becomeWriter(session: Kysely<Database>): Promise<boolean> {
+    while (!this.#stopping.signal.aborted) {
+      const { rows } = await sql<{ mine: boolean }>`SELECT pg_try_advisory_lock(${LOCK}) AS mine`.execute(session);
+      if (rows[0]?.mine) {
+        await sql`SELECT set_config('idle_session_timeout', ${String(SILENT_SESSION_MS)}, false)`.execute(session);
+        return true;
+      }
       this.#enter('standby');
-      return;
+      await this.#pause();
     }
-    try {
-      await sql`SELECT set_config('idle_session_timeout', ${String(SILENT_SESSION_MS)}, false)`.execute(session);
-      await this.#write(session);
-    } finally {
-      await sql`SELECT set_config('idle_session_timeout', '0', false)`.execute(session).catch(() => undefined);
-      // A broken session has lost the lock already.
-      await sql`SELECT pg_advisory_unlock(${LOCK})`.execute(session).catch(() => undefined);
-    }
+    return false;
+  }
+
+  async #pause(): Promise<void> {
+    const { signal } = this.#stopping;
+    await delay(this.config.AUDIT_RETRY_MS, undefined, { signal }).catch(() => undefined);
   }
 
   /** Writes until told to stop. @throws what hinders it */
-  async #write(session: Kysely<Database>): Promise<void> {
-    const { signal } = this.#stopping;
+  async #write(session: DatabaseSession<Database>): Promise<void> {
     const keeper = new LogKeeper(session, this.stream);
+    await keeper.begin();
+    if (this.config.AUDIT_AFTER_RESTORE === 'catch-up') await keeper.catchUp();
+    const checkpoints = await Checkpointing.begin(session, keeper.edge, {
+      db: this.db,
+      bus: this.bus,
+      settings: this.config,
+    });
+    try {
+      await this.#take(keeper, checkpoints);
+    } finally {
+      await checkpoints.end();
+    }
+  }
+
+  async #take(keeper: LogKeeper, checkpoints: Checkpointing): Promise<void> {
+    const { signal } = this.#stopping;
     // What halted the log stands until it is known to be over, so that nobody is told in between that all is well. What the
     // catching up looks at is over once that has passed; any other fault came of a delivery, and comes again with it.
     if (this.#fault === undefined) this.#enter('catching-up');
@@ -108,17 +133,30 @@ export class OnEveryEvent implements OnApplicationBootstrap, OnModuleDestroy {
     const stop = () => end.resolve();
     signal.addEventListener('abort', stop);
     if (signal.aborted) stop();
+    const turns = new Turns();
+    let signing: NodeJS.Timeout | undefined;
+    const sign = async () => {
+      signing = undefined;
+      await turns.run(() => checkpoints.make(keeper.edge));
+    };
+    const signWhenDue = async () => {
+      const dueIn = checkpoints.dueIn(keeper.edge);
+      if (dueIn === 0) await sign();
+      else if (dueIn !== null) signing ??= setTimeout(() => void sign().catch(end.reject), dueIn);
+    };
     const take = async (batch: RawMessage[]) => {
       try {
-        await keeper.take(batch.map(toStreamMessage));
+        await turns.run(() => keeper.take(batch.map(toStreamMessage)));
         if (this.#state === 'halted') this.#enter('writing');
+        await signWhenDue();
       } catch (err) {
         end.reject(err);
         throw err;
       }
     };
+    await signWhenDue();
     this.#consumer = consumeBatches({ bus: this.bus, consumer: CONSUMER, max: this.config.AUDIT_BATCH_MAX }, take);
-    const watch = setInterval(() => void keeper.check().catch(end.reject), WATCH_MS);
+    const watch = setInterval(() => void turns.run(() => keeper.check()).catch(end.reject), WATCH_MS);
     try {
       await end.promise;
     } finally {
@@ -126,7 +164,9 @@ export class OnEveryEvent implements OnApplicationBootstrap, OnModuleDestroy {
       signal.removeEventListener('abort', stop);
       await this.#consumer.stop();
       this.#consumer = undefined;
+      clearTimeout(signing);
     }
+    await sign();
   }
 
   #failed(err: unknown): void {
@@ -147,5 +187,4 @@ export class OnEveryEvent implements OnApplicationBootstrap, OnModuleDestroy {
   }
 }
 
-const foundByCheck = (fault: Error): boolean =>
-  fault instanceof LogHalted && ['audit.stream-behind', 'audit.stream-differs'].includes(fault.code);
+const foundByCheck = (fault: Error): boolean => fault instanceof LogHalted && fault.code !== 'audit.gap';

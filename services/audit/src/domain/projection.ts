@@ -27,6 +27,9 @@ export const projection: Projection = {
     },
   ],
   notes: [CALLS],
+  elsewhere: {
+    tree_tiles: 'the tree is written with the log; its proofs tell whether it is that log's (docs/audit-log.md)',
+  },
 
   reads({ event }) {
     if (event.type === 'run.completed') return [['run_receipts', event.subject]];

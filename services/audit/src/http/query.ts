@@ -78,6 +78,45 @@ export const spanQuery = z
   });
 export type SpanQuery = z.infer<typeof spanQuery>;
 
+const count = z
+  .string()
+  .regex(/^\d{1,15}$/)
+  .transform(Number);
+
+export const checkpointsQuery = z.strictObject({ cursor: seq.optional(), limit: page.limit });
+export type CheckpointsQuery = z.infer<typeof checkpointsQuery>;
+
+export const inclusionQuery = z.strictObject({
+  seq: count,
+  /** A checkpoint's. Default: the latest one's. */
+  size: count.optional(),
+});
+export type InclusionQuery = z.infer<typeof inclusionQuery>;
+
+export const consistencyQuery = z.strictObject({ from: count.pipe(z.int().min(1)), to: count.optional() });
+export type ConsistencyQuery = z.infer<typeof consistencyQuery>;
+
+export const exportQuery = z.strictObject({
+  /** One, or several with commas between. */
+  space: z
+    .string()
+    .transform((text) => [...new Set(text.split(','))].toSorted())
+    .pipe(z.array(token))
+    .optional(),
+  tool: name.optional(),
+  run: token.optional(),
+  from: timestamp.optional(),
+  to: timestamp.optional(),
+  content: z.enum(['sealed', 'opened']).default('sealed'),
+  /** Of the checkpoint that closes it. Default: the latest one's. */
+  size: count.optional(),
+  /** Goes on behind the event of this index, without the lines before the events. */
+  after: count.optional(),
+  /** Size of an older checkpoint, to prove that the log grew out of that one. */
+  known: count.pipe(z.int().min(1)).optional(),
+});
+export type ExportQuery = z.infer<typeof exportQuery>;
+
 /** One row more than asked for, so that the last page knows that it is. */
 export const pageOf = ({
   order,

@@ -1,24 +1,15 @@
-import { Unavailable } from '@holdpoint/runtime';
+import { type DatabaseSession, Unavailable } from '@holdpoint/runtime';
 import type { Kysely } from 'kysely';
+import { Edge } from '../domain/merkle/edge.js';
 import { storable } from '../domain/message.js';
 import { arrange } from '../domain/sequence.js';
 import { EventLog } from '../store/event-log.js';
 import { positionOf } from '../store/position.js';
 import type { Database } from '../store/schema.js';
+import { LogHalted } from './log-halted.js';
 import { appendToLog, type StreamMessage } from './log-writer.js';
+import { rebuildTree } from './rebuild-tree.js';
 import type { Stream, StreamState } from './stream.js';
-
-/** The log and the stream disagree. Nothing more is written until a person has looked; nothing is ever skipped. */
-export class LogHalted extends Error {
-  override readonly name = 'LogHalted';
-  constructor(
-    readonly code: 'audit.stream-behind' | 'audit.stream-differs' | 'audit.gap',
-    /** What is wrong and what to do, for the operator. */
-    readonly detail: string,
-  ) {
-    super(`${code}: ${detail}`);
-  }
-}
 
 const CHUNK = 500;
 const IN_FLIGHT = 32;
@@ -26,12 +17,27 @@ const IN_FLIGHT = 32;
 /** Keeps the log in step with the stream, from the log's own position. One at a time: whoever holds the writer's lock. */
 export class LogKeeper {
   readonly #log: EventLog;
+  readonly #db: Kysely<Database>;
+  #edge = Edge.EMPTY;
 
   constructor(
-    private readonly session: Kysely<Database>,
+    private readonly session: DatabaseSession<Database>,
     private readonly stream: Stream,
   ) {
-    this.#log = new EventLog(session);
+    this.#db = session.db;
+    this.#log = new EventLog(session.db);
+  }
+
+  /** The tree over what is stored. */
+  get edge(): Edge {
+    return this.#edge;
+  }
+
+  /** Holds the stream against the log and takes the tree up where the log has it. @throws LogHalted */
+  async begin(): Promise<void> {
+    await this.check();
+    const position = await positionOf(this.#db);
+    this.#edge = position === null ? Edge.EMPTY : await rebuildTree(this.#db, position);
   }
 
   /**
@@ -48,7 +54,7 @@ export class LogKeeper {
   /** Holds the stream against what is stored. @throws LogHalted when it is behind, or another one */
   async check(): Promise<StreamState> {
     // In this order: the stream is then never judged by what it took in after it was asked.
-    const position = await positionOf(this.session);
+    const position = await positionOf(this.#db);
     const state = await this.stream.state();
     if (position === null) return state;
     if (state.lastSeq < position.lastSeq)
@@ -68,14 +74,20 @@ export class LogKeeper {
     const { again, steps } = arrange((await this.#next()) ?? first.seq, delivery);
     await this.#compare(again);
     for (const step of steps) {
-      if ('append' in step) await appendToLog(this.session, step.append);
+      if ('append' in step) await this.#append(step.append);
       else await this.#fetch(step.fetch.from, step.fetch.to);
     }
   }
 
+  #append(messages: readonly StreamMessage[]): Promise<void> {
+    return appendToLog(this.session, this.#edge, messages, (edge) => {
+      this.#edge = edge;
+    });
+  }
+
   /** The sequence that comes next; the stream's first for an empty log; null when both are empty. */
   async #next(): Promise<number | null> {
-    const position = await positionOf(this.session);
+    const position = await positionOf(this.#db);
     return position ? position.lastSeq + 1 : ((await this.stream.from(1))?.seq ?? null);
   }
 
@@ -87,7 +99,7 @@ export class LogKeeper {
         const seqs = Array.from({ length: Math.min(IN_FLIGHT, end - seq + 1) }, (_, i) => seq + i);
         messages.push(...(await Promise.all(seqs.map((s) => this.#fetchOne(s)))));
       }
-      await appendToLog(this.session, messages);
+      await this.#append(messages);
     }
   }
 

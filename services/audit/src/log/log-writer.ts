@@ -1,14 +1,20 @@
 import type { Receipt } from '@holdpoint/contracts';
-import type { Kysely, Transaction } from 'kysely';
+import type { DatabaseSession } from '@holdpoint/runtime';
+import type { Transaction } from 'kysely';
 import { entryFor, mayMakeEntry, NOTHING_KNOWN } from '../domain/entry.js';
-import { type Reading, read } from '../domain/message.js';
+import type { Edge } from '../domain/merkle/edge.js';
+import { leafHash } from '../domain/merkle/hashes.js';
+import { type Reading, read, storable } from '../domain/message.js';
 import { receiptFor } from '../domain/receipt.js';
 import type { StoredEntry } from '../domain/rows.js';
-import { insertEntries } from '../store/audit-log.js';
-import { factsOfCalls, insertMessages, type LogMessage, messagesOfEvents } from '../store/event-log.js';
-import { advance } from '../store/position.js';
+import { copyEntries } from '../store/audit-log.js';
+import type { CopyIn } from '../store/binary-rows.js';
+import { copyMessages, factsOfCalls, type LogMessage, messagesOfEvents } from '../store/event-log.js';
+import { advance, OutOfStep } from '../store/position.js';
 import { insertReceipts } from '../store/run-receipts.js';
 import type { Database } from '../store/schema.js';
+import { insertTiles } from '../store/tree-tiles.js';
+import { sha256 } from './sha256.js';
 
 /** A message as the stream holds it. */
 export interface StreamMessage {
@@ -25,28 +31,46 @@ const MOST_BYTES = 8 * 1024 * 1024;
 const MOST_MESSAGES = 500;
 
 /**
- * Appends messages that follow the log's position without a hole. Log, entries, receipts and position commit together, a
- * slice at a time.
+ * Appends messages that follow the log's position without a hole. Log, tree, entries, receipts and position commit together,
+ * a slice at a time.
  * @param session the connection that holds the writer's lock: when it breaks, so does the transaction
+ * @param onEdge told the tree's edge after each slice; what was told is committed
  * @throws OutOfStep when they do not follow
  */
-export async function appendToLog(session: Kysely<Database>, messages: readonly StreamMessage[]): Promise<void> {
-  for (const slice of slices(messages)) await session.transaction().execute((tx) => appendSlice(tx, slice));
+export async function appendToLog(
+  session: DatabaseSession<Database>,
+  edge: Edge,
+  messages: readonly StreamMessage[],
+  onEdge: (edge: Edge) => void,
+): Promise<void> {
+  let at = edge;
+  for (const slice of slices(messages)) {
+    at = await session.db.transaction().execute((tx) => appendSlice(tx, session.copyIn, at, slice));
+    onEdge(at);
+  }
 }
 
-async function appendSlice(tx: Transaction<Database>, slice: StreamMessage[]): Promise<void> {
+async function appendSlice(tx: Transaction<Database>, copyIn: CopyIn, edge: Edge, slice: StreamMessage[]) {
   const [first, last] = [slice[0], slice.at(-1)];
-  if (first === undefined || last === undefined) return;
-  await advance(tx, first.seq, last.seq);
+  if (first === undefined || last === undefined) return edge;
+  const { firstSeq } = await advance(tx, first.seq, last.seq);
+  if (firstSeq + edge.size !== first.seq) throw new OutOfStep(`the tree does not stand right before ${first.seq}`);
   const messages = await markDuplicates(
     tx,
     slice.map((m) => ({ ...m, reading: read(m) })),
   );
-  await insertMessages(tx, messages);
+  await copyMessages(copyIn, messages);
+  const next = edge.append(
+    sha256,
+    slice.map((m) => leafHash(sha256, storable(m.subject), m.bytes)),
+  );
+  await insertTiles(tx, next.tiles);
   await derive(
     tx,
+    copyIn,
     messages.filter((m) => !m.duplicate),
   );
+  return next.edge;
 }
 
 /**
@@ -58,21 +82,21 @@ async function markDuplicates(
   slice: (StreamMessage & { reading: Reading })[],
 ): Promise<LogMessage[]> {
   const ids = [...new Set(slice.flatMap((m) => m.reading.index?.eventId ?? []))];
-  const earlier = await messagesOfEvents(tx, ids);
-  const seen = new Set(earlier.map((m) => identity(m.event_id, m.subject, m.body)));
+  const seen = Map.groupBy(
+    (await messagesOfEvents(tx, ids)).map((m) => ({ id: m.event_id, subject: m.subject, bytes: m.body as Uint8Array })),
+    (m) => m.id,
+  );
   return slice.map((m) => {
     if (m.reading.index === null) return { ...m, duplicate: false };
-    const id = identity(m.reading.index.eventId, m.subject, m.bytes);
-    const duplicate = seen.has(id);
-    seen.add(id);
+    const { eventId } = m.reading.index;
+    const same = seen.get(eventId) ?? [];
+    const duplicate = same.some((s) => s.subject === m.subject && Buffer.compare(s.bytes, m.bytes) === 0);
+    seen.set(eventId, [...same, { id: eventId, subject: m.subject, bytes: m.bytes }]);
     return { ...m, duplicate };
   });
 }
 
-const identity = (eventId: string | null, subject: string, body: Uint8Array): string =>
-  `${eventId} ${subject} ${Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('latin1')}`;
-
-async function derive(tx: Transaction<Database>, messages: LogMessage[]): Promise<void> {
+async function derive(tx: Transaction<Database>, copyIn: CopyIn, messages: LogMessage[]): Promise<void> {
   const callIds = new Set<string>();
   for (const { reading } of messages)
     if (reading.event && mayMakeEntry(reading.event)) callIds.add(reading.event.subject);
@@ -89,7 +113,7 @@ async function derive(tx: Transaction<Database>, messages: LogMessage[]): Promis
       receipts.push({ ...receiptFor(event, seq), completedAt: time.toISOString(), streamSeq: seq });
     }
   }
-  await insertEntries(tx, entries);
+  await copyEntries(copyIn, entries);
   await insertReceipts(tx, receipts);
 }
 

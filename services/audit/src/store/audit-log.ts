@@ -1,6 +1,7 @@
 import type { AuditEntry } from '@holdpoint/contracts';
-import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
+import { type Kysely, type Selectable, sql } from 'kysely';
 import { entryRowOf, type StoredEntry } from '../domain/rows.js';
+import { type ColumnType, type CopyIn, copyRows } from './binary-rows.js';
 import type { Database } from './schema.js';
 
 export interface EntryFilter {
@@ -23,8 +24,17 @@ export interface Page {
   limit: number;
 }
 
-export async function insertEntries(tx: Transaction<Database>, entries: StoredEntry[]): Promise<void> {
-  if (entries.length > 0) await tx.insertInto('audit_log').values(entries.map(entryRowOf)).execute();
+/** Within the transaction that is open on the session. */
+export async function copyEntries(copyIn: CopyIn, entries: StoredEntry[]): Promise<void> {
+  await copyRows(
+    copyIn,
+    'audit.audit_log',
+    TYPES,
+    entries.map((e) => {
+      const row = entryRowOf(e);
+      return COLUMNS.map((column) => row[column]);
+    }),
+  );
 }
 
 export class AuditLog {
@@ -50,7 +60,32 @@ export class AuditLog {
   }
 }
 
-const toEntry = (r: Selectable<Database['audit_log']>): StoredEntry => ({
+const TYPES = {
+  stream_seq: 'int8',
+  event_id: 'text',
+  at: 'timestamptz',
+  kind: 'text',
+  space_id: 'text',
+  run_id: 'text',
+  task_id: 'text',
+  call_id: 'text',
+  conversation_id: 'text',
+  agent: 'text',
+  model: 'text',
+  source: 'text',
+  principal_kind: 'text',
+  principal_id: 'text',
+  server: 'text',
+  tool: 'text',
+  action: 'text',
+  status: 'text',
+  arguments_seq: 'int8',
+  note: 'text',
+  note_seq: 'int8',
+} satisfies Record<keyof Database['audit_log'], ColumnType>;
+const COLUMNS = Object.keys(TYPES) as (keyof typeof TYPES)[];
+
+export const toEntry = (r: Selectable<Database['audit_log']>): StoredEntry => ({
   id: r.event_id,
   streamSeq: r.stream_seq,
   at: r.at,

@@ -2,6 +2,7 @@ import type { HoldpointEvent } from '@holdpoint/contracts';
 import { type Kysely, sql, type Transaction } from 'kysely';
 import type { CallFacts } from '../domain/entry.js';
 import { type Reading, storable } from '../domain/message.js';
+import { type ColumnType, type CopyIn, copyRows } from './binary-rows.js';
 import type { Database } from './schema.js';
 
 /** A message of the stream together with what could be read of it. */
@@ -34,27 +35,40 @@ const MESSAGES_A_LOOK = 50;
 
 type Db = Kysely<Database> | Transaction<Database>;
 
-export async function insertMessages(tx: Transaction<Database>, messages: LogMessage[]): Promise<void> {
-  await tx
-    .insertInto('event_log')
-    .values(
-      messages.map(({ seq, subject, time, bytes, reading: { index, fault }, duplicate }) => ({
-        stream_seq: seq,
-        subject: storable(subject),
-        body: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength),
-        stored_at: time,
-        event_id: index?.eventId ?? null,
-        type: index?.type ?? null,
-        space_id: index?.spaceId ?? null,
-        run_id: index?.runId ?? null,
-        call_id: index?.callId ?? null,
-        task_id: index?.taskId ?? null,
-        conversation_id: index?.conversationId ?? null,
-        fault,
-        duplicate,
-      })),
-    )
-    .execute();
+const TYPES = {
+  stream_seq: 'int8',
+  subject: 'text',
+  body: 'bytea',
+  stored_at: 'timestamptz',
+  event_id: 'text',
+  type: 'text',
+  space_id: 'text',
+  run_id: 'text',
+  call_id: 'text',
+  task_id: 'text',
+  conversation_id: 'text',
+  fault: 'text',
+  duplicate: 'bool',
+} satisfies Partial<Record<keyof Database['event_log'], ColumnType>>;
+
+/** Within the transaction that is open on the session. */
+export async function copyMessages(copyIn: CopyIn, messages: LogMessage[]): Promise<void> {
+  const rows = messages.map(({ seq, subject, time, bytes, reading: { index, fault }, duplicate }) => [
+    seq,
+    storable(subject),
+    bytes,
+    time,
+    index?.eventId ?? null,
+    index?.type ?? null,
+    index?.spaceId ?? null,
+    index?.runId ?? null,
+    index?.callId ?? null,
+    index?.taskId ?? null,
+    index?.conversationId ?? null,
+    fault,
+    duplicate,
+  ]);
+  await copyRows(copyIn, 'audit.event_log', TYPES, rows);
 }
 
 /** Messages of the log that carry one of these event ids. */

@@ -16,17 +16,19 @@ export async function positionOf(db: Kysely<Database>): Promise<(Position & { ch
  * Moves the position over `from`…`to`, in the transaction that stores them; holds off every other writer until it ends.
  * @throws OutOfStep unless `from` is the very next sequence
  */
-export async function advance(tx: Transaction<Database>, from: number, to: number): Promise<void> {
+export async function advance(tx: Transaction<Database>, from: number, to: number): Promise<{ firstSeq: number }> {
   const moved = await tx
     .updateTable('position')
     .set({ last_seq: to, changed_at: sql`clock_timestamp()` })
     .where('last_seq', '=', from - 1)
+    .returning('first_seq')
     .executeTakeFirst();
-  if (moved.numUpdatedRows === 1n) return;
+  if (moved !== undefined) return { firstSeq: moved.first_seq };
   const begun = await tx
     .insertInto('position')
     .values({ first_seq: from, last_seq: to })
     .onConflict((oc) => oc.doNothing())
     .executeTakeFirst();
   if (begun.numInsertedOrUpdatedRows !== 1n) throw new OutOfStep(`the log does not stand right before ${from}`);
+  return { firstSeq: from };
 }

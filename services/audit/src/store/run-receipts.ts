@@ -79,7 +79,7 @@ export class RunReceipts {
   }
 }
 
-const toReceipt = (r: Selectable<Database['run_receipts']>): Receipt => ({
+export const toReceipt = (r: Selectable<Database['run_receipts']>): Receipt => ({
   runId: r.run_id,
   spaceId: r.space_id,
   agent: r.agent,

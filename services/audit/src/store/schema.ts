@@ -73,4 +73,25 @@ export interface Database {
     last_seq: number;
     changed_at: Generated<Date>;
   };
+  tree_tiles: {
+    level: number;
+    index: number;
+    /** 256 hashes, one behind the other. */
+    hashes: Buffer;
+  };
+  checkpoints: {
+    number: number;
+    size: number;
+    root: Buffer;
+    note: string;
+    made_at: Generated<Date>;
+  };
+  signing_keys: {
+    number: number;
+    vkey: string;
+    since_size: number;
+    checkpoint: number;
+    note: string;
+    made_at: Generated<Date>;
+  };
 }

@@ -8,7 +8,7 @@ import {
   OnEvent,
   RetryLater,
 } from '@holdpoint/eventing';
-import { counter } from '@holdpoint/runtime';
+import { counter, histogram } from '@holdpoint/runtime';
 import { Controller } from '@nestjs/common';
 import { ContentInspector } from '../content-inspector.js';
 import { believed, type StatedTool } from '../domain/tool-facts.js';
@@ -26,6 +26,13 @@ const decided = counter('holdpoint_policy_decisions_total', 'Verdicts since the 
   'reason',
   'mode',
 ]);
+
+const took = histogram(
+  'holdpoint_policy_decision_seconds',
+  'From when a proposal was stored, by the clock of the bus, until its verdict was',
+  ['decision'],
+  [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+);
 
 /**
  * Gives each proposal its one verdict. The stream decides which one that is: the verdict is published first and the row
@@ -52,9 +59,11 @@ export class OnToolProposed {
     if (decidedIn !== null) throw new Discard(`the call was decided in another space, ${decidedIn}`);
     const { decided: own, judgedAs } = await this.#decide(proposal, ctx);
     const verdict = await this.#publish(own);
+    const ms = Date.now() - ctx.streamTime.getTime();
     if (!(await ctx.once((tx) => this.decisions.add(tx, verdict, judgedAs)))) return;
     const { verdict: decision, reason, mode } = verdict.event.data;
     decided.inc({ decision, reason, mode });
+    took.observe({ decision }, Math.max(0, ms) / 1000);
   }
 
   async #decide(

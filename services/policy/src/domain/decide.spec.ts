@@ -1,7 +1,8 @@
-import type { Verdict } from '@holdpoint/contracts';
+import { USUAL_REQUIREMENT, type Verdict } from '@holdpoint/contracts';
 import { describe, expect, test } from '@jest/globals';
 import type { Call, ToolFacts } from './call.js';
 import { decide } from './decide.js';
+import type { Reason } from './reason.js';
 import {
   BUILT_IN_RULES,
   EXPIRES_AFTER_SECONDS,
@@ -496,6 +497,43 @@ describe('log-only', () => {
   });
   test('says nothing of the kind when enforcing', () => {
     expect(judge(call('Mail', 'send'))).not.toHaveProperty('wouldBe');
+  });
+});
+
+describe('every reason', () => {
+  const acts = Array.from({ length: 9 }, (_, i) =>
+    operator('Mail', 'approve', { action: `act${i}`, requirement: { ...USUAL_REQUIREMENT, votes: i + 1 } }),
+  );
+  // the type has each reason here: one that is added needs a call that is given it
+  const given: Record<Reason, ReturnType<typeof judge>> = {
+    'not-found': judge(call('Mail', 'send'), [], null),
+    halted: judge(call('Mail', 'send'), [], builtinTool(), { ...NO_SPACE_POLICY, halted: 'space' }),
+    'admin-scope-not-invokable': judge(call('Mail', 'send'), [], builtinTool({ scope: 'admin' })),
+    rule: judge(call('Mail', 'send')),
+    default: judge(call('Calendar', 'create')),
+    'foreign-tool': judge(call('get_issue', null, { server: 'github' }), [], foreignTool({ actions: [] })),
+    'undeclared-action': judge(call('Calendar', 'creat'), [], builtinTool({ actions: ['create'] })),
+    'content-unreadable': judge(call('Calendar', 'create', { content: { readable: false, flags: [] } })),
+    'destructive-not-allowed': judge(call('FileRW', 'purge_folder'), [], builtinTool({ hint: 'destructive' })),
+    'rate-limit-exceeded': judge(call('Calendar', 'create'), [], builtinTool(), NO_SPACE_POLICY, true),
+    'requirements-unclear': judge(call('Mail', null), acts),
+  };
+  const VERDICT: Record<Reason, Verdict> = {
+    'not-found': 'deny',
+    halted: 'deny',
+    'admin-scope-not-invokable': 'deny',
+    rule: 'approve',
+    default: 'auto',
+    'foreign-tool': 'approve',
+    'undeclared-action': 'approve',
+    'content-unreadable': 'approve',
+    'destructive-not-allowed': 'deny',
+    'rate-limit-exceeded': 'deny',
+    'requirements-unclear': 'deny',
+  };
+  test.each(Object.entries(given))('%s', (reason, decision) => {
+    expect(decision).toMatchObject({ reason, verdict: VERDICT[reason as Reason] });
+    expect(decision.reminder !== undefined).toBe(decision.verdict === 'deny');
   });
 });
 

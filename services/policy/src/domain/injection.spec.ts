@@ -54,5 +54,6 @@ test('hostile text does not make it slow', () => {
   for (const piece of ['ignore ', 'ignore a ', '\n ', '# ', 'do not tell ', 'you are ', '\u200b', 'system ']) {
     flags({ body: piece.repeat((256 * 1024) / piece.length) });
   }
-  expect(performance.now() - start).toBeLessThan(2_000);
+  // a pattern that backtracks would take minutes
+  expect(performance.now() - start).toBeLessThan(20_000);
 });

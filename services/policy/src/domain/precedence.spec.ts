@@ -271,6 +271,43 @@ test('the tables hold at least 150 decisions', () => {
   expect(decisions).toBeGreaterThanOrEqual(150);
 });
 
+describe('each precedence pair of one author’s rules: the one that names more counts, of two that cannot be compared the stricter', () => {
+  const RULES = ['Calendar', 'Calendar.create'].flatMap((tool) =>
+    ['', 'builtin/'].flatMap((server) => ['', '@assistant'].map((agent) => `${server}${tool}${agent}`)),
+  );
+  const pairsOf = (names: string[]) => names.flatMap((a, i) => names.slice(i + 1).map((b) => [a, b] as const));
+  const namesMore = (a: string, b: string) => Object.keys(naming(b)).every((field) => field in naming(a));
+  const counts = (a: string, b: string, says: readonly [Verdict, Verdict]): Verdict => {
+    if (namesMore(a, b)) return says[0];
+    return namesMore(b, a) ? says[1] : 'deny';
+  };
+  const SAYINGS = [
+    ['auto', 'deny'],
+    ['deny', 'auto'],
+  ] as const;
+
+  test.each(pairsOf(RULES))('the operator’s %s and %s', (a, b) => {
+    for (const says of SAYINGS) {
+      const both = [operator(a, says[0]), operator(b, says[1])];
+      for (const order of [both, both.toReversed()])
+        expect(judge(CREATE, ruleSet(order), []).verdict).toBe(counts(a, b, says));
+    }
+  });
+
+  test.each(pairsOf(['default', 'default@assistant', ...RULES]))('a space’s %s and %s', (a, b) => {
+    for (const says of SAYINGS) {
+      const both = [space(a, { verdict: says[0] }), space(b, { verdict: says[1] })];
+      for (const order of [both, both.toReversed()])
+        expect(judge(CREATE, ruleSet([]), order).verdict).toBe(counts(a, b, says));
+    }
+  });
+
+  test.each(RULES)('the operator’s %s and the operator’s default', (rule) => {
+    expect(judge(CREATE, ruleSet([operator(rule, 'auto')], { verdict: 'deny' }), []).verdict).toBe('auto');
+    expect(judge(CREATE, ruleSet([operator(rule, 'deny')], { verdict: 'auto' }), []).verdict).toBe('deny');
+  });
+});
+
 describe('several rules of a space', () => {
   test.each<[string, [string, Verdict][], Verdict, string]>([
     [
