@@ -28,7 +28,7 @@ export const projection: Projection = {
   ],
   notes: [CALLS],
   elsewhere: {
-    tree_tiles: 'the tree is written with the log; its proofs tell whether it is that log's (docs/audit-log.md)',
+    tree_tiles: 'the tree is written with the log, and its proofs tell whether it is of that log (docs/audit-log.md)',
   },
 
   reads({ event }) {
