@@ -40,7 +40,7 @@ export async function rebuildableRows(
   database: TestDatabase,
   service: ServiceName,
 ): Promise<Record<string, unknown[]>> {
-  const { tables: projected } = await projectionOf(ROOT, service);
+  const { tables: projected, elsewhere = {} } = await projectionOf(ROOT, service);
   return withClient(database.url('superuser'), async (client) => {
     const { rows: tables } = await client.query(
       `SELECT relname AS name FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind = 'r'
@@ -49,6 +49,7 @@ export async function rebuildableRows(
     );
     const found: Record<string, unknown[]> = {};
     for (const { name } of tables) {
+      if (name in elsewhere) continue;
       const untold = projected.find((t) => t.name === name)?.untold ?? [];
       const { rows } = await client.query(
         `SELECT to_jsonb(t) - $1::text[] AS row FROM ${schemaOf(service)}.${name} t ORDER BY (to_jsonb(t) - $1::text[])::text`,
@@ -101,13 +102,14 @@ export async function untilQuiet(database: TestDatabase, bus: TestBus, service: 
 /** All that can be built anew is gone, and what is on its way; what is `backed-up` is there, as after a restored backup. */
 async function loseRows(database: TestDatabase, service: ServiceName): Promise<void> {
   const schema = schemaOf(service);
+  const { elsewhere = {} } = await projectionOf(ROOT, service);
   await withClient(database.url('superuser'), async (client) => {
     const { rows: tables } = await client.query(
       `SELECT c.oid::regclass::text AS name, (SELECT coalesce(jsonb_agg(t.tgname), '[]') FROM pg_trigger t
            WHERE t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgenabled = 'A') AS always
        FROM pg_class c WHERE relnamespace = $1::regnamespace AND relkind = 'r'
-         AND obj_description(oid) ~ '^(from-stream|derived|ephemeral):'`,
-      [schema],
+         AND obj_description(oid) ~ '^(from-stream|derived|ephemeral):' AND relname <> ALL ($2::text[])`,
+      [schema, Object.keys(elsewhere)],
     );
     for (const { name, always } of tables) {
       await client.query(
