@@ -12,7 +12,7 @@ export function natsServer({ env, say, fail }) {
     '/usr/sbin/nats-server',
     '/opt/homebrew/bin/nats-server',
     '/usr/local/bin/nats-server',
-  ].find(works);
+  ].find((command) => works(command));
   if (found) return found;
 
   if (installDebian(['nats-server'], { env, say }) && works('/usr/sbin/nats-server')) return '/usr/sbin/nats-server';

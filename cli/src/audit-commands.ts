@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { Client } from './client.js';
 import { type ExportOptions, exportLog } from './commands/audit-export.js';
 import { checkpoint, keys, proof } from './commands/audit-proofs.js';
+import { type VerifyOptions, verifyExport } from './commands/audit-verify.js';
 
 interface Use {
   client: (c: Command) => Client;
@@ -35,4 +36,15 @@ export function auditCommands(audit: Command, { client, asked, exit }: Use): voi
     .description('prove that an event is in the log that the latest checkpoint signs')
     .argument('<seq>', 'its number in the stream')
     .action(async (seq: string, _o: object, c: Command) => exit(await proof(client(c), seq)));
+  const several = (value: string, before: string[]): string[] => [...before, value];
+  audit
+    .command('verify')
+    .description('check an export against the key and the checkpoints that you kept; asks nobody')
+    .argument('<file>', 'the export')
+    .option('--key <vkey>', 'the public key of the log, or a file that holds it; may be repeated', several, [])
+    .option('--checkpoint <file>', 'a checkpoint that you kept elsewhere; may be repeated', several, [])
+    .option('--against <file>', 'an older export that you kept: names the very events that differ')
+    .action(async (file: string, o: VerifyOptions, c: Command) =>
+      exit(await verifyExport(file, { ...o, ...asked(c) })),
+    );
 }

@@ -138,7 +138,7 @@ export function program(exit: (code: number) => void): Command {
       .action(async (ref: string, _o: object, c: Command) =>
         exit(await commandTask(client(c), command, ref, asked(c))),
       );
-  const auditLog = root.command('audit').description('what the audit log tells');
+  const auditLog = root.command('audit').description('what the audit log tells, and whether it is what was signed');
   for (const [command, does] of [
     ['error-rates', 'how the calls of each tool and action ended'],
     ['held', 'how many of the calls of each tool and action were put before a person'],

@@ -1,7 +1,7 @@
 import { openDatabase } from '@holdpoint/runtime';
 import type { DatabaseRole } from '@holdpoint/testing';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { CallMaker, runEvents, World } from './fixture.js';
 
 let world: World;
@@ -11,21 +11,23 @@ beforeAll(async () => {
   await world.publish(new CallMaker(world).executed(), runEvents('run-1').completed);
   await world.logged();
 });
-afterAll(() => world.close());
+const connections = new Map<DatabaseRole, Kysely<unknown>>();
+afterAll(async () => {
+  await Promise.all([...connections.values()].map((db) => db.destroy()));
+  await world.close();
+});
 
+/** What a statement that fails has set is gone with it. */
 const attempt = async (role: DatabaseRole, statement: string) => {
-  const db = openDatabase<unknown>(world.database.url(role), { max: 1 });
-  try {
-    return await sql
-      .raw(statement)
-      .execute(db)
-      .then(
-        () => 'done',
-        (err: Error) => err.message,
-      );
-  } finally {
-    await db.destroy();
-  }
+  const db = connections.get(role) ?? openDatabase<unknown>(world.database.url(role), { max: 1 });
+  connections.set(role, db);
+  return await sql
+    .raw(statement)
+    .execute(db)
+    .then(
+      () => 'done',
+      (err: Error) => err.message,
+    );
 };
 
 /** Two columns of each. */

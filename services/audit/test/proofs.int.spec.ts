@@ -61,7 +61,8 @@ const keys = async () =>
 const published = async () => {
   const notes: string[] = [];
   for (let seq = 1; ; ) {
-    const found = await world.hub.jsm.streams.getMessage(CHECKPOINT_STREAM, { seq, next_by_subj: 'checkpoint.log' });
+    const query = { seq, next_by_subj: 'checkpoint.log' };
+    const found = await world.hub.jsm.streams.getMessage(CHECKPOINT_STREAM, query as { seq: number });
     if (found === null) return notes;
     notes.push(found.string());
     seq = found.seq + 1;

@@ -51,6 +51,10 @@ describe('the outcome of a call (seed 003)', () => {
     expect(entryFor(executed({ status: 'Error', arguments: box }), 9, NOTHING_KNOWN)?.argumentsSeq).toBe(9);
     expect(entryFor(executed({ status: 'Error' }), 9, NOTHING_KNOWN)?.argumentsSeq).toBeNull();
   });
+  it('names no proposal that stands behind it', () => {
+    const later = { ...NOTHING_KNOWN, proposal: { seq: 10, runId: 'r1' } };
+    expect(entryFor(executed(), 9, later)?.argumentsSeq).toBeNull();
+  });
   it('says when it was released, settled, or cancelled after it began', () => {
     expect(entryFor(executed({ held: true }), 9, proposed)?.note).toBe('released by a person');
     expect(entryFor(executed({ held: true, settledBy: ann }), 9, proposed)?.note).toBe(

@@ -31,7 +31,7 @@ export const mayMakeEntry = (event: HoldpointEvent): event is CallEvent => MAKES
  * cancelled before it started, and for a proposal given up after its verdict, since its outcome follows.
  */
 export function entryFor(event: CallEvent, seq: number, known: CallFacts): Entry | null {
-  const base = baseOf(event, known);
+  const base = baseOf(event, seq, known);
   switch (event.type) {
     case 'tool.executed': {
       if (cancelledBeforeItStarted(event, seq, known)) return null;
@@ -59,11 +59,13 @@ export function entryFor(event: CallEvent, seq: number, known: CallFacts): Entry
   }
 }
 
-function baseOf(event: CallEvent, known: CallFacts) {
+function baseOf(event: CallEvent, seq: number, known: CallFacts) {
+  // what stands behind it may or may not be logged yet: an entry follows from what stands before, or it could not be checked
+  const proposal = isBefore(known.proposal?.seq ?? null, seq) ? known.proposal : null;
   const { conversationId, taskId, agent, model, source, principal, server, tool, action } = event.data.call;
   return {
     spaceId: event.spaceid,
-    runId: event.runid ?? known.proposal?.runId ?? null,
+    runId: event.runid ?? proposal?.runId ?? null,
     taskId: taskId ?? null,
     callId: event.subject,
     conversationId,
@@ -74,7 +76,7 @@ function baseOf(event: CallEvent, known: CallFacts) {
     server,
     tool,
     action,
-    argumentsSeq: known.proposal?.seq ?? null,
+    argumentsSeq: proposal?.seq ?? null,
     noteSeq: null,
   };
 }
