@@ -27,6 +27,7 @@ export * from './policy-authors.js';
 export * from './preview.js';
 export * from './principal.js';
 export { printable } from './printable.js';
+export * from './projection.js';
 export * from './requirement.js';
 export * from './requirement-words.js';
 export * from './sealed.js';
