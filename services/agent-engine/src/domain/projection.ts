@@ -36,7 +36,16 @@ export const projection: Projection = {
     {
       name: 'executions',
       key: ['call_id'],
-      untold: ['fence', 'lease_until', 'timeout_ms', 'retry_at', 'answer_until', 'traceparent', 'claimed_at', 'changed_at'],
+      untold: [
+        'fence',
+        'lease_until',
+        'timeout_ms',
+        'retry_at',
+        'answer_until',
+        'traceparent',
+        'claimed_at',
+        'changed_at',
+      ],
       // As text it has the order of keys that it was written in.
       comparedAs: { ref: 'ref::jsonb' },
       computed: {
