@@ -96,6 +96,11 @@ const tasks = {
     await build();
     await e2e('replay.js', args);
   },
+  // rebuild, refill, reconcile: see docs/recovery.md
+  async recover() {
+    await build();
+    await run(node, [join(root, 'deploy/provision/dist/src/recovery.main.js'), ...args], { cwd: here });
+  },
   async check() {
     await step('build', build);
     await step('types of the tests', () => run(bin('tsc'), ['-p', 'tsconfig.test.json']));

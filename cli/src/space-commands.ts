@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { authorCommands } from './author-commands.js';
 import type { Client } from './client.js';
+import { type EraseOptions, erase } from './commands/erase.js';
 import { type HaltOptions, halt, halts, lift } from './commands/halts.js';
 import { addMember, members, removeMember, setGroups, setRole } from './commands/members.js';
 import { allow, policyAudit, revoke, showPolicy } from './commands/space-policy.js';
@@ -145,4 +146,15 @@ export function spaceCommands(root: Command, { client, asked, exit }: Surroundin
     .option('--space <space>', 'that hold for this space')
     .option('--all', 'those that were lifted as well')
     .action(async (o: object, c: Command) => exit(await halts(client(c), { ...o, ...asked(c) })));
+  root
+    .command('erase')
+    .description('destroy the keys of content, for good: entries and proofs stay, nothing can be read any more')
+    .option(...SPACE)
+    .option('--conversation <id>', 'this conversation alone')
+    .option('--person <person>', 'conversations in which this person took part')
+    .option('--before <time>', 'conversations in which nothing has run since')
+    .option('--everything', 'every conversation of the space')
+    .requiredOption('--reason <text>', 'stands in the event, in plain text')
+    .option('--yes', 'nobody is asked')
+    .action(async (o: EraseOptions, c: Command) => exit(await erase(client(c), { ...o, ...asked(c) })));
 }

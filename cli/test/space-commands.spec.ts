@@ -310,3 +310,23 @@ describe('halt, lift, halts', () => {
     expect(both).toMatchObject({ code: 2, stderr: expect.stringContaining('--everything') });
   });
 });
+
+describe('erase', () => {
+  it('sends what was named, says what was left alone, and erases nothing by accident', async () => {
+    at.answers.set('POST /v1/erasures', { json: { destroyed: 2, busy: ['talk-9'] } });
+    const named = ['--person', 'ben', '--before', '2026-01-01', '--reason', 'asked for'];
+    expect(await at.holdpoint('erase', ...named)).toMatchObject({ code: 2, stdout: '' });
+    expect(at.asked.filter((a) => a.method === 'POST')).toEqual([]);
+    const ended = await at.holdpoint('erase', ...named, '--yes');
+    expect(ended.code).toBe(1);
+    expect(ended.stdout).toMatch(/2 conversations erased.*\n.*talk-9/s);
+    expect(at.asked.at(-1)?.body).toEqual({
+      spaceId: 'acme',
+      personId: 'ben',
+      before: '2026-01-01T00:00:00.000Z',
+      reason: 'asked for',
+    });
+    for (const wrong of [[], ['--everything', '--person', 'ben'], ['--before', 'soon']])
+      expect((await at.holdpoint('erase', '--reason', 'x', '--yes', ...wrong)).code).toBe(2);
+  });
+});

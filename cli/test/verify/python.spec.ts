@@ -41,5 +41,4 @@ it('the example in Python agrees, and finds what was altered', () => {
     status: 1,
     text: expect.stringMatching(/a signature is wrong/),
   });
-  expect(altered((l) => l.pop())).toMatchObject({ status: 1, text: expect.stringMatching(/cut off/) });
 });

@@ -11,8 +11,14 @@ process.on('disconnect', () => stop.abort());
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 
 try {
-  const { values } = parseArgs({ options: { traces: { type: 'boolean', default: false } } });
-  const env = values.traces ? { ...process.env, HOLDPOINT_TRACES: 'on' } : process.env;
+  const { values } = parseArgs({
+    options: { traces: { type: 'boolean', default: false }, servers: { type: 'boolean', default: false } },
+  });
+  const env = {
+    ...process.env,
+    ...(values.traces ? { HOLDPOINT_TRACES: 'on' } : {}),
+    ...(values.servers ? { HOLDPOINT_SERVERS: 'only' } : {}),
+  };
   await supervise(loadSettings(env), say, stop.signal);
   process.exit(0);
 } catch (err) {

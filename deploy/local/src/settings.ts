@@ -24,6 +24,7 @@ const variables = z.object({
   HOLDPOINT_POSTGRES_PORT: port,
   HOLDPOINT_NATS_PORT: port,
   HOLDPOINT_TRACES_PORT: port,
+  HOLDPOINT_SERVERS: z.enum(['only', 'all']).default('all').describe('only, to start no service, or all'),
   HOLDPOINT_TRACES: z.enum(['on', 'off']).default('off').describe('on, to collect traces and show them, or off'),
   HOLDPOINT_INSTANCES: z.coerce.number().int().min(1).max(8).default(1).describe('a number from 1 to 8'),
   HOLDPOINT_ACK_WAIT_MS: z.coerce
@@ -68,6 +69,8 @@ export interface Settings {
   /** How long that one is waited for. */
   natsWaitMs: number;
   freePorts: boolean;
+  /** Database and bus alone, without any service: for recovery. */
+  serversOnly: boolean;
   /** Whether traces are collected and shown. */
   traces: boolean;
   /** How many of each service. */
@@ -95,6 +98,7 @@ export function loadSettings(env: NodeJS.ProcessEnv): Settings {
     natsWaitMs: v.HOLDPOINT_NATS_WAIT_MS,
     instances: v.HOLDPOINT_INSTANCES,
     ackWaitMs: v.HOLDPOINT_ACK_WAIT_MS,
+    serversOnly: v.HOLDPOINT_SERVERS === 'only',
     traces: v.HOLDPOINT_TRACES === 'on',
     freePorts: v.HOLDPOINT_PORTS === 'free',
     ports: Object.fromEntries(Object.entries(v).filter(([name]) => name.endsWith('_PORT'))) as Settings['ports'],

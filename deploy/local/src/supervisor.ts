@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { type PolicyMode, policyMode } from '@holdpoint/contracts';
-import { readConsumers, serverVersion, verifyImports } from '@holdpoint/provision';
+import { DATABASE_NAME, readConsumers, serverVersion, verifyImports } from '@holdpoint/provision';
 import { serviceClient } from '@holdpoint/runtime';
 import { z } from 'zod';
 import { announcement } from './announcement.js';
@@ -9,7 +9,7 @@ import { childEnvironment } from './child-environment.js';
 import { type ClientFile, writeClientFile } from './client-file.js';
 import { writeConsumerFiles } from './consumer-files.js';
 import { seedDemoData } from './demo-data.js';
-import { openHome } from './home.js';
+import { type Home, openHome } from './home.js';
 import { writeIdentities } from './identities.js';
 import { busUrl, useOwnBus, withPasswords } from './own-bus.js';
 import { PEOPLE } from './people.js';
@@ -138,6 +138,10 @@ export async function supervise(settings: Settings, say: (line: string) => void,
     await unlessAborted(signal, Promise.all([migrated, provisioned, ...servers]));
     if (!nats) await verifyImports({ servers: bus, passwords });
 
+    if (settings.serversOnly) {
+      say(forRecovery(home, superuserUrl, database ?? DATABASE_NAME, bus));
+      return await aborted(signal);
+    }
     const client = await writeClientFile(home, ports, secrets, bus);
     const consumerFiles = await writeConsumerFiles(home, client.nats.url, consumers, secrets);
     renewal = setInterval(
@@ -183,3 +187,15 @@ const aborted = (signal: AbortSignal): Promise<void> =>
 
 const unlessAborted = <T>(signal: AbortSignal, work: Promise<T>): Promise<T> =>
   Promise.race([work, aborted(signal).then(() => signal.throwIfAborted() as never)]);
+
+/** The owner's password is in the secrets; the administrator's is not told. */
+function forRecovery(home: Home, superuserUrl: string, name: string, bus: string): string {
+  const url = new URL(superuserUrl);
+  url.username = '';
+  url.password = '';
+  url.pathname = `/${name}`;
+  return `ready: database and bus alone, no service runs. In another terminal:
+  export DATABASE_URL=${url.href} NATS_URL=${bus} HOLDPOINT_SECRETS_FILE=${home.secrets}
+  npm run recover -- reconcile
+Ctrl-C stops both.`;
+}

@@ -41,6 +41,11 @@ export {
 } from './names.js';
 export { writePrivately } from './private-file.js';
 export { type BusProvisioning, provisionBus } from './provision.js';
+export type { Comparison, Difference } from './recovery/compare.js';
+export { CannotRecover, projectionOf } from './recovery/projections.js';
+export { type Rebuilt, type Recovery, rebuild } from './recovery/rebuild.js';
+export { reconcile } from './recovery/reconcile.js';
+export { type Refilled, refill } from './recovery/refill.js';
 export {
   CannotProvision,
   type DatabasePasswords,

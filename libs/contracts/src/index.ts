@@ -5,6 +5,7 @@ export { type CheckOptions, checkStream, StreamCheck } from './chain/check.js';
 export { explain } from './chain/explain.js';
 export type { CheckCounts, CheckReport, OpenEntity, StreamMessage, Violation } from './chain/report.js';
 export { type FrozenContext, frozenStatement } from './digest.js';
+export * from './erasure.js';
 export * from './events/approval.js';
 export * from './events/catalogue.js';
 export {
@@ -26,6 +27,7 @@ export * from './policy-authors.js';
 export * from './preview.js';
 export * from './principal.js';
 export { printable } from './printable.js';
+export * from './projection.js';
 export * from './requirement.js';
 export * from './requirement-words.js';
 export * from './sealed.js';

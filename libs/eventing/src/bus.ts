@@ -25,6 +25,7 @@ export interface BusOptions {
 /** One connection to the bus, under one service's account. Also its injection token. */
 export class Bus {
   #connected = true;
+  #connections = 1;
   /** Those whose answer will not come once the connection is lost. */
   readonly #inFlight = new Set<() => void>();
   /** Those who wait for the connection. */
@@ -57,6 +58,11 @@ export class Bus {
     });
   }
 
+  /** How often it was connected so far: what was known of the server before may not hold any more when it has grown. */
+  get connections(): number {
+    return this.#connections;
+  }
+
   /** Resolves once there is a connection, or there never will be one, or `until` is aborted. */
   async connected(until: AbortSignal): Promise<void> {
     if (this.#connected || this.nc.isClosed() || until.aborted) return;
@@ -87,6 +93,7 @@ export class Bus {
     for await (const { type } of this.nc.status()) {
       if (type === 'disconnect') this.#lose();
       if (type !== 'reconnect') continue;
+      this.#connections += 1;
       this.#connected = true;
       for (const wake of [...this.#waiting]) wake();
     }

@@ -16,6 +16,7 @@ import { JetStreamServer, type JetStreamServerOptions } from './jetstream-server
 import { Outbox } from './outbox.js';
 import { OutboxRelay } from './outbox-relay.js';
 import { EventPublisher } from './publisher.js';
+import { StreamGuard } from './stream-guard.js';
 import { StreamReader } from './stream-reader.js';
 
 export interface EventingOptions
@@ -65,6 +66,7 @@ export class EventingModule implements OnApplicationBootstrap, OnApplicationShut
     @Inject(OutboxRelay) private readonly relay: OutboxRelay,
     @Inject(FactWaiter) private readonly waiter: FactWaiter,
     @Inject(JetStreamServer) private readonly server: JetStreamServer,
+    @Inject(StreamGuard) private readonly guard: StreamGuard,
   ) {}
 
   static forRoot(options: EventingOptions): DynamicModule {
@@ -82,6 +84,7 @@ export class EventingModule implements OnApplicationBootstrap, OnApplicationShut
     this.relay.start();
     this.#unregister.push(
       registerHealth('bus', () => this.bus.nc.rtt().then(() => undefined)),
+      registerHealth('stream', async () => this.guard.check()),
       registerHealth('outbox', () => this.relay.check()),
       registerHealth('consumers', async () => this.server.check()),
       registerGauge(
@@ -122,9 +125,14 @@ const providers = ({ config, ...server }: EventingOptions): Provider[] => [
   },
   { provide: StreamReader, inject: [Bus], useFactory: (bus: Bus) => new StreamReader(bus) },
   {
+    provide: StreamGuard,
+    inject: [Bus, StreamReader, DATABASE],
+    useFactory: (bus: Bus, reader: StreamReader, db: AnyDatabase) => new StreamGuard(bus, reader, db),
+  },
+  {
     provide: EventPublisher,
-    inject: [Bus, StreamReader],
-    useFactory: (bus: Bus, reader: StreamReader) => new EventPublisher(bus, reader),
+    inject: [Bus, StreamReader, StreamGuard],
+    useFactory: (bus: Bus, reader: StreamReader, guard: StreamGuard) => new EventPublisher(bus, reader, guard),
   },
   {
     provide: FactWaiter,

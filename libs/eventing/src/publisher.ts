@@ -6,6 +6,7 @@ import { errors } from '@nats-io/nats-core';
 import { Bus } from './bus.js';
 import { publishSpan } from './event-spans.js';
 import { type RawMessage, type Stored, toStored } from './stored.js';
+import type { StreamGuard } from './stream-guard.js';
 import { StreamReader } from './stream-reader.js';
 
 const PUBLISH_TIMEOUT_MS = 5_000;
@@ -54,6 +55,8 @@ export class EventPublisher {
   constructor(
     private readonly bus: Bus,
     private readonly reader: StreamReader,
+    /** Asked before anything is published. */
+    private readonly guard?: StreamGuard,
   ) {}
 
   /**
@@ -78,12 +81,14 @@ export class EventPublisher {
   async #store(out: Outgoing): Promise<{ seq: number }> {
     let ack: PubAck;
     try {
-      ack = await this.bus.request(() =>
-        this.bus.js.publish(out.subject, out.bytes, {
+      ack = await this.bus.request(async () => {
+        // After the wait for a connection: it may be one to a server that has lost the stream.
+        await this.guard?.admit();
+        return this.bus.js.publish(out.subject, out.bytes, {
           ...(out.once ? { expect: { lastSubjectSequence: 0 } } : { msgID: out.id }),
           timeout: PUBLISH_TIMEOUT_MS,
-        }),
-      );
+        });
+      });
     } catch (err) {
       const takenAt = out.once ? conflict(err) : undefined;
       if (takenAt === undefined) throw publishFault(err);
@@ -134,6 +139,7 @@ function conflict(err: unknown): number | undefined {
 }
 
 function publishFault(cause: unknown): Error {
+  if (cause instanceof Unavailable) return cause;
   const never =
     cause instanceof errors.InvalidArgumentError ||
     cause instanceof errors.InvalidSubjectError ||

@@ -23,6 +23,8 @@ export interface TestBus {
   stop(): Promise<void>;
   /** Stops the server, if it runs, and starts it on the same files and port. */
   restart(): Promise<void>;
+  /** Stops the server, takes its stream away, and starts it with an empty one, provisioned anew. */
+  wipe(): Promise<void>;
   /** Kills the server without warning and waits until it is gone; `restart` brings it back. */
   kill9(): Promise<void>;
 }
@@ -81,6 +83,12 @@ export async function startBus(options: TestBusOptions = {}): Promise<TestBus> {
     restart: async () => {
       await server.stop();
       server = await start(port);
+    },
+    wipe: async () => {
+      await server.stop();
+      await rm(join(dir, 'jetstream'), { recursive: true, force: true });
+      server = await start(port);
+      await provisionBus({ servers: url, password: passwords.hub, consumers });
     },
     kill9: async () => {
       process.kill(server.pid, 'SIGKILL');

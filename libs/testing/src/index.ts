@@ -5,6 +5,17 @@ export { type Dovecot, startDovecot } from './dovecot.js';
 export { eventually } from './eventually.js';
 export { type FtpOptions, type FtpServer, startFtp } from './ftp.js';
 export { type TestIssuer, type TestIssuerOptions, testIssuer } from './issuer.js';
+export {
+  CannotRecover,
+  loseSchema,
+  lostAndRebuilt,
+  rebuild,
+  rebuildableRows,
+  reconcile,
+  recoveryOf,
+  refill,
+  untilQuiet,
+} from './recovery.js';
 export { setUpTestRun } from './setup.js';
 export {
   type SentMessage,

@@ -24,6 +24,7 @@ import { OnApprovalDecided } from './consumers/on-approval-decided.js';
 import { OnPolicyChanged } from './consumers/on-policy-changed.js';
 import { OnTaskCancelled } from './consumers/on-task-cancelled.js';
 import { OnTaskReady } from './consumers/on-task-ready.js';
+import { Erasure } from './erasure.js';
 import { CallContent } from './gate/content.js';
 import { Effects } from './gate/effects.js';
 import { FrozenArguments } from './gate/frozen-arguments.js';
@@ -35,6 +36,7 @@ import { Previews } from './gate/previews.js';
 import { ProposedAnew } from './gate/proposed-anew.js';
 import { Settlement } from './gate/settlement.js';
 import { DoubtsController } from './http/doubts.controller.js';
+import { ErasuresController } from './http/erasures.controller.js';
 import { PreviewsController } from './http/previews.controller.js';
 import { RunsController } from './http/runs.controller.js';
 import { TaskPromptsController } from './http/task-prompts.controller.js';
@@ -52,6 +54,7 @@ import { secretsOf } from './secrets/of-engine.js';
 import { Secrets } from './secrets/secrets.js';
 import { telegramProviders } from './sources/telegram/index.js';
 import { Calls } from './store/calls.js';
+import { ErasableConversations } from './store/erasable-conversations.js';
 import { Executions } from './store/executions.js';
 import { Runs } from './store/runs.js';
 import { Summaries } from './store/summaries.js';
@@ -139,6 +142,7 @@ export class AgentEngineModule {
         OnTaskCancelled,
         RunsController,
         DoubtsController,
+        ErasuresController,
         PreviewsController,
         TaskPromptsController,
       ],
@@ -293,6 +297,15 @@ export class AgentEngineModule {
         build(Offer, ToolRegistry, SpacePolicyClient),
         build(Announcer, DATABASE, AGENTS, ToolRegistry, Outbox, OutboxRelay),
         build(StartRun, DATABASE, Runs, Keyring, Outbox, OutboxRelay, Runner, Secrets),
+        build(ErasableConversations),
+        make(
+          Erasure,
+          [DATABASE, ErasableConversations, Outbox, OutboxRelay, Keyring],
+          (db, conversations, outbox, relay, keyring) => {
+            const retention = { days: config.CONTENT_RETENTION_DAYS, everyMs: config.RETENTION_SWEEP_MS };
+            return new Erasure(db, conversations, outbox, relay, keyring, retention);
+          },
+        ),
         build(CancelRun, Runs, Outbox, OutboxRelay, Runner),
         build(Progress, Runs, Turns, Calls, StreamReader, Keyring),
         ...telegramProviders(config, agents),

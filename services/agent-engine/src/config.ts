@@ -44,6 +44,15 @@ const settings = baseConfig.extend({
   APPROVAL_LAPSE_MS: milliseconds(3_600_000),
   /** A run whose engine has not been heard of for so long is interrupted. */
   RUN_LOST_AFTER_MS: milliseconds(30_000),
+  /** Content of a conversation in which nothing has run for so long is erased: three years. */
+  CONTENT_RETENTION_DAYS: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(36_500)
+    .default(1_096)
+    .describe('a number of days, 1 or more'),
+  RETENTION_SWEEP_MS: milliseconds(3_600_000),
   MAX_RUNNING: z.coerce.number().int().min(1).max(1000).default(32).describe('how many runs at once, 1 to 1000'),
   ...modelConfig.shape,
   ...toolConfig.shape,

@@ -187,6 +187,7 @@ export async function startEngine(options: EngineOptions) {
   return {
     app,
     bus,
+    database,
     db,
     home,
     workspace,
@@ -256,6 +257,10 @@ export async function startEngine(options: EngineOptions) {
     /** Rows of poison; none may come of a dependency that is down. */
     deadLetters: async () =>
       (await sql<{ n: number }>`select count(*)::int as n from dead_letters`.execute(db)).rows[0]?.n,
+    /** Ends every instance; the stores stay. */
+    halt: async () => {
+      await Promise.all(apps.splice(0).map((a) => a.close()));
+    },
     stop: async () => {
       await Promise.all(apps.map((a) => a.close()));
       await Promise.all([...connections.map((c) => c.close()), db.destroy()]);

@@ -175,6 +175,7 @@ export async function openPolicy() {
     publisher,
     busOf,
     server,
+    database,
     db,
     tokens: TOKENS,
     identities,

@@ -35,6 +35,7 @@ describe('proposed → policy.decided', () => {
     expect(verdict.event.data).toEqual({
       call: proposal.data.call,
       verdict: 'approve',
+      believed: { hint: 'write', scope: 'user', origin: 'builtin' },
       reason: 'rule',
       rule: 'builtin: Mail.send',
       policyVersion: expect.stringMatching(/^[0-9a-f]{64}$/),

@@ -100,6 +100,8 @@ export async function openSpaces(env: Record<string, string> = {}) {
     /** Of the first instance. */
     url0: instances[0]?.url as string,
     announce,
+    /** Ends every instance; the stores stay. */
+    stop: () => Promise.all(instances.map((i) => i.close())),
     another: async () => instances.push(await fixture.start({ env: settings })),
     found: async (spaceId: string) => {
       const members = [

@@ -284,6 +284,8 @@ export async function openStaging() {
     judge,
     reader,
     hub,
+    server,
+    database,
     policy,
     keyring,
     superuser,

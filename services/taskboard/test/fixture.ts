@@ -27,7 +27,7 @@ import {
   StreamReader,
 } from '@holdpoint/eventing';
 import { createService, loadConfig, openDatabase, sha256Hex } from '@holdpoint/runtime';
-import { startBus, type TestBus, testDatabase } from '@holdpoint/testing';
+import { startBus, type TestBus, type TestDatabase, testDatabase } from '@holdpoint/testing';
 import type { INestApplication } from '@nestjs/common';
 import type { Kysely } from 'kysely';
 import { taskboardConfig } from '../src/config.js';
@@ -107,9 +107,10 @@ export class World {
 
   private constructor(
     readonly bus: TestBus,
+    readonly database: TestDatabase,
     readonly db: Kysely<Database>,
     private readonly env: NodeJS.ProcessEnv,
-    private readonly hub: Bus,
+    readonly hub: Bus,
     readonly engine: Awaited<ReturnType<typeof fakeEngine>>,
   ) {}
 
@@ -137,7 +138,7 @@ export class World {
     };
     const hub = await connectBus({ servers: bus.url, ...bus.credentials('hub'), name: 'hub', apiPrefix: '$JS.API' });
     const db = openDatabase<Database>(`${database.url('superuser')}?options=-csearch_path%3Dtaskboard`);
-    const world = new World(bus, db, env, hub, engine);
+    const world = new World(bus, database, db, env, hub, engine);
     world.#closers.push(
       () => engine.close(),
       () => rm(dir, { recursive: true }),

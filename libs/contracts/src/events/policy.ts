@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { callRef, verdict } from '../call.js';
+import { callRef, hint, verdict } from '../call.js';
 import { approvalRequirement } from '../requirement.js';
 import { define } from './define.js';
 
@@ -35,6 +35,10 @@ export const policyDecided = define({
       .max(8)
       .optional()
       .describe('What has to be met for a release, all of it; absent: one owner or admin.'),
+    believed: z
+      .strictObject({ hint, scope: z.enum(['user', 'admin']), origin: z.enum(['builtin', 'foreign']) })
+      .optional()
+      .describe('What policy took the tool for: of what the proposal states and what was announced, the stricter.'),
     proposalSeq: z.int().min(1).describe('Stream sequence of the proposal that was judged.'),
   }),
 });

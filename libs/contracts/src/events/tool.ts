@@ -47,7 +47,14 @@ export const toolStarted = define({
   once: false,
   description: 'The call is claimed. The effect begins only after this event is stored.',
   when: 'When an engine has claimed the call, before the effect begins. Reads have none.',
-  data: z.strictObject({ call: callRef, attempt: z.int().min(1), held: z.boolean() }),
+  data: z.strictObject({
+    call: callRef,
+    attempt: z.int().min(1),
+    held: z.boolean(),
+    executionClass: executionClass
+      .optional()
+      .describe('As the call was claimed: whether a further attempt may be made.'),
+  }),
 });
 
 export const toolExecuted = define({
@@ -74,6 +81,10 @@ export const toolExecuted = define({
       .describe('Size and salted digest of the whole result when the box holds only its beginning.'),
     arguments: sealed.optional().describe('The raw arguments of a call that was refused before it was proposed.'),
     attempt: z.int().min(1).optional(),
+    forgone: z
+      .enum(['refused', 'abandoned'])
+      .optional()
+      .describe('Nobody had begun the call, and from here on nobody can: it might not run, or its run was given up.'),
     settledBy: principal.optional(),
     cancelled: z.boolean().describe('The run was cancelled; an effect that had begun is reported all the same.'),
     durationMs: z.int().min(0),

@@ -15,6 +15,10 @@ export class ExpiringCache<V> {
     return undefined;
   }
 
+  delete(key: string): void {
+    this.#entries.delete(key);
+  }
+
   set(key: string, value: V): void {
     this.#entries.delete(key);
     this.#entries.set(key, { value, until: performance.now() + this.ttlMs });

@@ -118,6 +118,12 @@ export class Keyring {
     }
   }
 
+  /** Lets go of a key that is in hand, once it was destroyed here; other processes do so within `cacheMs`. */
+  forget(key: { kid: string; spaceId: string; conversationId: string }): void {
+    this.#cache.delete(key.kid);
+    this.#cache.delete(`${key.spaceId}/${key.conversationId}`);
+  }
+
   async #load(by: { kid: string } | { spaceId: string; conversationId: string }): Promise<DataKey> {
     const name = 'kid' in by ? by.kid : `${by.spaceId}/${by.conversationId}`;
     const cached = this.#cache.get(name);

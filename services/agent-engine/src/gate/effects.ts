@@ -96,7 +96,12 @@ export class Effects {
     const started = newEvent('tool.started', {
       ...address(claim),
       ...(e.causationId === undefined ? {} : { causationId: e.causationId }),
-      data: { call: claim.call, attempt: claim.attempt, held: claim.held },
+      data: {
+        call: claim.call,
+        attempt: claim.attempt,
+        held: claim.held,
+        executionClass: action.executionClass,
+      },
     });
     if (!(await this.#claim(claim, action, started, e))) return undefined;
     passed('claim', claim.callId);
@@ -136,7 +141,16 @@ export class Effects {
     const { box } = await this.#seal(claim, 'result', told, new Uint8Array());
     const executed = newEvent('tool.executed', {
       ...address(claim),
-      data: { call: claim.call, status: 'Denied', held: claim.held, reason, result: box, cancelled, durationMs: 0 },
+      data: {
+        call: claim.call,
+        status: 'Denied',
+        held: claim.held,
+        reason,
+        result: box,
+        forgone: state,
+        cancelled,
+        durationMs: 0,
+      },
     });
     const won = await this.db.transaction().execute(async (tx) => {
       if (!(await this.executions.take(tx, claim, { state }))) return false;

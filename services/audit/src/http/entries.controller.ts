@@ -1,9 +1,10 @@
 import type { AuditEntry, Identity } from '@holdpoint/contracts';
 import { maskSuspected, Who } from '@holdpoint/runtime';
 import { Controller, Get, Query } from '@nestjs/common';
+import type { StoredEntry } from '../domain/rows.js';
 import { cut, MAX_ARGUMENTS, MAX_NOTE } from '../domain/words.js';
 import { Content } from '../log/content.js';
-import { AuditLog, type StoredEntry } from '../store/audit-log.js';
+import { AuditLog } from '../store/audit-log.js';
 import { cursorPage, type EntriesQuery, entriesQuery, pageOf } from './query.js';
 import { readableSpaces } from './spaces.js';
 

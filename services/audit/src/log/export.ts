@@ -2,7 +2,7 @@ import type { Receipt } from '@holdpoint/contracts';
 import type { Keyring } from '@holdpoint/runtime';
 import type { Kysely } from 'kysely';
 import { parseCheckpoint, parseNote } from '../domain/note.js';
-import type { StoredEntry } from '../store/audit-log.js';
+import type { StoredEntry } from '../domain/rows.js';
 import { checkpointsBehind, type StoredCheckpoint, signingKeys } from '../store/checkpoints.js';
 import { Exported, type ExportedRow, type ExportFilter } from '../store/exported.js';
 import type { Database } from '../store/schema.js';

@@ -1,12 +1,8 @@
 import type { AuditEntry } from '@holdpoint/contracts';
 import { type Kysely, type Selectable, sql } from 'kysely';
-import type { Entry } from '../domain/entry.js';
-import { storable } from '../domain/message.js';
+import { entryRowOf, type StoredEntry } from '../domain/rows.js';
 import { type ColumnType, type CopyIn, copyRows } from './binary-rows.js';
 import type { Database } from './schema.js';
-
-/** An entry as the log tells it; its arguments and its reason are named by sequence and still sealed. */
-export type StoredEntry = Entry & { id: string; streamSeq: number; at: Date };
 
 export interface EntryFilter {
   spaces: string[];
@@ -35,7 +31,7 @@ export async function copyEntries(copyIn: CopyIn, entries: StoredEntry[]): Promi
     'audit.audit_log',
     TYPES,
     entries.map((e) => {
-      const row = toRow(e);
+      const row = entryRowOf(e);
       return COLUMNS.map((column) => row[column]);
     }),
   );
@@ -88,30 +84,6 @@ const TYPES = {
   note_seq: 'int8',
 } satisfies Record<keyof Database['audit_log'], ColumnType>;
 const COLUMNS = Object.keys(TYPES) as (keyof typeof TYPES)[];
-
-const toRow = (e: StoredEntry) => ({
-  stream_seq: e.streamSeq,
-  event_id: e.id,
-  at: e.at,
-  kind: e.kind,
-  space_id: e.spaceId,
-  run_id: e.runId,
-  task_id: e.taskId,
-  call_id: e.callId,
-  conversation_id: e.conversationId,
-  agent: storable(e.agent),
-  model: storable(e.model),
-  source: e.source,
-  principal_kind: e.principal.kind,
-  principal_id: storable(e.principal.id),
-  server: storable(e.server),
-  tool: storable(e.tool),
-  action: e.action === null ? null : storable(e.action),
-  status: e.status,
-  arguments_seq: e.argumentsSeq,
-  note: storable(e.note),
-  note_seq: e.noteSeq,
-});
 
 export const toEntry = (r: Selectable<Database['audit_log']>): StoredEntry => ({
   id: r.event_id,

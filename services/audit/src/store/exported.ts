@@ -1,5 +1,6 @@
 import { type Kysely, type Selectable, sql } from 'kysely';
-import { type StoredEntry, toEntry } from './audit-log.js';
+import type { StoredEntry } from '../domain/rows.js';
+import { toEntry } from './audit-log.js';
 import { toReceipt } from './run-receipts.js';
 import type { Database } from './schema.js';
 

@@ -1,6 +1,6 @@
 import type { Receipt } from '@holdpoint/contracts';
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
-import { storable } from '../domain/message.js';
+import { receiptRowOf } from '../domain/rows.js';
 import type { Page } from './audit-log.js';
 import type { Database } from './schema.js';
 
@@ -27,7 +27,7 @@ export async function insertReceipts(tx: Transaction<Database>, receipts: Receip
   if (receipts.length === 0) return;
   await tx
     .insertInto('run_receipts')
-    .values(receipts.map(toRow))
+    .values(receipts.map(receiptRowOf))
     .onConflict((oc) => oc.column('run_id').doNothing())
     .execute();
 }
@@ -78,31 +78,6 @@ export class RunReceipts {
     return query;
   }
 }
-
-const toRow = (r: Receipt) => ({
-  stream_seq: r.streamSeq,
-  run_id: r.runId,
-  space_id: r.spaceId,
-  task_id: r.taskId ?? null,
-  attempt: r.attempt,
-  conversation_id: r.conversationId,
-  agent: storable(r.agent),
-  model: storable(r.model),
-  source: r.source,
-  principal_kind: r.principal.kind,
-  principal_id: storable(r.principal.id),
-  status: r.status,
-  reason: r.reason === null ? null : storable(r.reason),
-  steps: r.steps,
-  prompt_tokens: r.usage.promptTokens,
-  completion_tokens: r.usage.completionTokens,
-  cached_tokens: r.usage.cachedTokens,
-  cost_amount: r.cost.amount,
-  cost_known: r.cost.known,
-  result_seq: r.resultSeq,
-  duration_ms: r.durationMs,
-  completed_at: new Date(r.completedAt),
-});
 
 export const toReceipt = (r: Selectable<Database['run_receipts']>): Receipt => ({
   runId: r.run_id,

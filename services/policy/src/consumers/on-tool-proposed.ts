@@ -72,6 +72,7 @@ export class OnToolProposed {
   ): Promise<{ decided: Verdict; judgedAs: StatedTool }> {
     const { call } = proposal.data;
     const { judged, judgedAs } = await this.#judge(proposal, ctx);
+    const { hint, scope, origin } = judgedAs;
     if (judged.reason === 'not-found' && ctx.deliveries <= ANNOUNCEMENT.times)
       throw new RetryLater(ANNOUNCEMENT.waitMs);
     const decided = newEvent('policy.decided', {
@@ -80,7 +81,7 @@ export class OnToolProposed {
       runId: proposal.runid,
       causationId: proposal.id,
       traceparent: proposal.traceparent,
-      data: { ...judged, call, proposalSeq: ctx.seq },
+      data: { ...judged, call, believed: { hint, scope, origin }, proposalSeq: ctx.seq },
     });
     return { decided, judgedAs };
   }

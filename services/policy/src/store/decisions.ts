@@ -1,5 +1,6 @@
 import type { Stored } from '@holdpoint/eventing';
 import type { Kysely, Transaction } from 'kysely';
+import { decisionRowOf, judgedRowOf } from '../domain/decision-row.js';
 import type { StatedTool } from '../domain/tool-facts.js';
 import { judgedCalls } from './judged-calls.js';
 import type { PolicyDatabase } from './schema.js';
@@ -17,33 +18,18 @@ export class Decisions {
     return row?.space_id ?? null;
   }
 
-  /** @param judged what is believed of the call's tool, kept with the verdict that stands in the stream */
+  /** @param judged the call, and what was believed of its tool where the verdict that stands in the stream does not say */
   async add(
     tx: Transaction<PolicyDatabase>,
     verdict: Pick<Stored<'policy.decided'>, 'seq' | 'event'>,
     judged: StatedTool,
   ): Promise<void> {
     const { seq, event } = verdict;
-    const at = new Date(event.time);
     const { numInsertedOrUpdatedRows } = await tx
       .insertInto('decisions')
-      .values({
-        call_id: event.subject,
-        space_id: event.spaceid,
-        event_id: event.id,
-        stream_seq: seq,
-        proposal_seq: event.data.proposalSeq,
-        verdict: event.data.verdict,
-        would_be: event.data.wouldBe ?? null,
-        mode: event.data.mode,
-        reason: event.data.reason,
-        rule: event.data.rule,
-        policy_version: event.data.policyVersion,
-        decided_at: at,
-      })
+      .values(decisionRowOf(event, seq))
       .onConflict((c) => c.column('call_id').doNothing())
       .executeTakeFirstOrThrow();
-    if (numInsertedOrUpdatedRows === 1n)
-      await judgedCalls.add(tx, event.subject, event.spaceid, at, judged, event.data.flags);
+    if (numInsertedOrUpdatedRows === 1n) await judgedCalls.add(tx, judgedRowOf(event, judged));
   }
 }

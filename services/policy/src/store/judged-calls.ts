@@ -1,5 +1,6 @@
 import type { Verdict } from '@holdpoint/contracts';
 import { sql, type Transaction } from 'kysely';
+import type { JudgedRow } from '../domain/decision-row.js';
 import type { StatedTool } from '../domain/tool-facts.js';
 import type { PolicyDatabase } from './schema.js';
 
@@ -31,18 +32,8 @@ type Row = {
 
 /** One row a call, written with its decision. */
 export const judgedCalls = {
-  async add(
-    tx: Transaction<PolicyDatabase>,
-    callId: string,
-    spaceId: string,
-    at: Date,
-    { agent, server, tool, action, hint, scope, origin }: StatedTool,
-    flags: string[],
-  ): Promise<void> {
-    await tx
-      .insertInto('judged_calls')
-      .values({ call_id: callId, space_id: spaceId, agent, server, tool, action, hint, scope, origin, flags, at })
-      .execute();
+  async add(tx: Transaction<PolicyDatabase>, row: JudgedRow): Promise<void> {
+    await tx.insertInto('judged_calls').values(row).execute();
   },
 
   /** The latest first. What an owner or admin of the space may see; to anybody else no call has facts. */

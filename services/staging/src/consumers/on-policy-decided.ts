@@ -4,11 +4,11 @@ import { ContentDestroyed } from '@holdpoint/runtime';
 import { Controller, Inject, Logger } from '@nestjs/common';
 import { DEFAULT_EXPIRY } from '../config.js';
 import { abandonedFirst, disagreement } from '../domain/admission.js';
-import { onlyUsual } from '../domain/tally.js';
+import { frozenCallOf } from '../domain/frozen-call.js';
 import { callStaged } from '../facts.js';
 import { ContentDamaged, FrozenContent } from '../frozen-content.js';
 import { nextNumber } from '../store/counters.js';
-import { FrozenCalls, type NewFrozenCall } from '../store/frozen-calls.js';
+import { FrozenCalls } from '../store/frozen-calls.js';
 
 type Proposal = Stored<'tool.proposed'>;
 
@@ -45,7 +45,7 @@ export class OnPolicyDecided {
 
     await ctx.once(async (tx) => {
       if (await this.calls.has(tx, callId)) return;
-      const row = frozenCall(verdict, proposal, ctx.seq, await nextNumber(tx, spaceId));
+      const row = frozenCallOf(verdict, proposal.event, ctx.seq, await nextNumber(tx, spaceId));
       const staged = await this.calls.stage(tx, row, verdict.data.expiresAfterSeconds ?? this.defaultExpirySeconds);
       await this.outbox.add(tx, callStaged(staged, verdict.id));
     });
@@ -66,42 +66,4 @@ export class OnPolicyDecided {
     this.#log.error(`ALARM: call ${callId} is not held: ${what}`);
     return new Discard(what);
   }
-}
-
-function frozenCall(
-  verdict: HoldpointEvent<'policy.decided'>,
-  { event }: Proposal,
-  verdictSeq: number,
-  number: number,
-): NewFrozenCall {
-  const { call, frozen, hint, scope, origin } = event.data;
-  const { requirements: asked } = verdict.data;
-  return {
-    call_id: event.subject,
-    space_id: event.spaceid,
-    number,
-    run_id: event.runid ?? event.subject,
-    conversation_id: call.conversationId,
-    task_id: call.taskId ?? null,
-    agent: call.agent,
-    model: call.model,
-    source: call.source,
-    principal_kind: call.principal.kind,
-    principal_id: call.principal.id,
-    server: call.server,
-    tool: call.tool,
-    action: call.action,
-    schema_digest: call.schemaDigest,
-    digest: call.digest,
-    frozen: JSON.stringify(frozen),
-    hint,
-    scope,
-    origin,
-    flags: verdict.data.flags,
-    rule: verdict.data.rule,
-    policy_version: verdict.data.policyVersion,
-    verdict_seq: verdictSeq,
-    traceparent: event.traceparent ?? null,
-    requirements: asked === undefined || onlyUsual(asked) ? null : asked,
-  };
 }

@@ -1,5 +1,6 @@
 import { type HoldpointEvent, sealed } from '@holdpoint/contracts';
 import type { Kysely, Transaction } from 'kysely';
+import { approvalRowOf } from '../domain/approval-row.js';
 import type { Approval } from '../domain/wake-up.js';
 import type { Database } from './schema.js';
 
@@ -7,17 +8,9 @@ export class Approvals {
   constructor(private readonly db: Kysely<Database>) {}
 
   async add(tx: Transaction<Database>, event: HoldpointEvent<'approval.decided'>): Promise<void> {
-    const { number, by, reason } = event.data;
     await tx
       .insertInto('approvals')
-      .values({
-        call_id: event.subject,
-        space_id: event.spaceid,
-        number,
-        by_kind: by?.kind ?? null,
-        by_id: by?.id ?? null,
-        reason: reason === null ? null : JSON.stringify(reason),
-      })
+      .values(approvalRowOf(event))
       .onConflict((oc) => oc.doNothing())
       .execute();
   }

@@ -1,9 +1,9 @@
-import { type TaskState, taskWork } from '@holdpoint/contracts';
-import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
+import type { TaskState } from '@holdpoint/contracts';
+import { type Kysely, sql, type Transaction } from 'kysely';
 import type { Task } from '../domain/task.js';
+import { rowOf, stateOf, toTask } from '../domain/task-row.js';
 import type { Database } from './schema.js';
 
-type Row = Selectable<Database['tasks']>;
 type Tx = Transaction<Database>;
 
 /** A locked task and the database's clock after the lock was taken: deadlines are judged by it alone. */
@@ -77,7 +77,7 @@ export class Tasks {
   async insert(tx: Tx, task: Task): Promise<boolean> {
     const { numInsertedOrUpdatedRows } = await tx
       .insertInto('tasks')
-      .values({ ...identityOf(task), ...stateOf(task) })
+      .values(rowOf(task))
       .onConflict((oc) => oc.doNothing())
       .executeTakeFirst();
     return numInsertedOrUpdatedRows === 1n;
@@ -92,51 +92,3 @@ async function clock(tx: Tx): Promise<Date> {
   const { rows } = await sql<{ now: Date }>`SELECT clock_timestamp() AS now`.execute(tx);
   return (rows[0] as { now: Date }).now;
 }
-
-const identityOf = (t: Task) => ({
-  task_id: t.id,
-  space_id: t.spaceId,
-  kind: t.work.wakeUp ? ('wake-up' as const) : ('prompt' as const),
-  call_id: t.work.wakeUp?.callId ?? null,
-  conversation_id: t.work.conversationId,
-  agent: t.work.agent,
-  work: JSON.stringify(t.work),
-  created_by_kind: t.createdBy.kind,
-  created_by_id: t.createdBy.id,
-  traceparent: t.traceparent,
-  created_at: t.createdAt,
-});
-
-const stateOf = (t: Task) => ({
-  state: t.state,
-  attempt: t.attempt,
-  attempt_limit: t.attemptLimit,
-  due_at: t.dueAt,
-  lease_until: t.leaseUntil,
-  run_id: t.runId,
-  reason: t.reason,
-  cancelled_by_kind: t.cancelledBy?.kind ?? null,
-  cancelled_by_id: t.cancelledBy?.id ?? null,
-  updated_at: t.updatedAt,
-});
-
-const toTask = (r: Row): Task => ({
-  id: r.task_id,
-  spaceId: r.space_id,
-  work: taskWork.parse(JSON.parse(r.work)),
-  createdBy: { kind: r.created_by_kind, id: r.created_by_id },
-  traceparent: r.traceparent,
-  state: r.state,
-  attempt: r.attempt,
-  attemptLimit: r.attempt_limit,
-  dueAt: r.due_at,
-  leaseUntil: r.lease_until,
-  runId: r.run_id,
-  reason: r.reason,
-  cancelledBy:
-    r.cancelled_by_kind === null || r.cancelled_by_id === null
-      ? null
-      : { kind: r.cancelled_by_kind, id: r.cancelled_by_id },
-  createdAt: r.created_at,
-  updatedAt: r.updated_at,
-});
