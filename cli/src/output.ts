@@ -2,10 +2,12 @@ import type { Problem } from '@holdpoint/contracts';
 import { printable } from '@holdpoint/contracts';
 import { span, wrapped } from './text.js';
 
-/** How this command was typed, and is to be typed next. npm up to 10 and pnpm say `run-script`, npm from 11 on `run`. */
-export const TYPED = ['run', 'run-script'].includes(process.env['npm_command'] ?? '')
-  ? 'npm run --silent holdpoint --'
-  : 'holdpoint';
+/** npm up to 10 and pnpm say `run-script`, npm from 11 on `run`. */
+export const typedUnder = (npmCommand = ''): string =>
+  ['run', 'run-script'].includes(npmCommand) ? 'npm run --silent holdpoint --' : 'holdpoint';
+
+/** How this command was typed, and is to be typed next. */
+export const TYPED = typedUnder(process.env['npm_command']);
 
 /**
  * Writes lines for people. Whatever a command forgot to escape is escaped here, and at a terminal a line that is too wide is
