@@ -173,9 +173,9 @@ test('a rejection that nobody caught is logged and ends it with 1', async () => 
   expect(lines(service.out()).at(-1)).toMatchObject({ level: 'fatal', error: { message: 'stray' } });
 });
 
-test('a wrong environment: one line that names every variable and shows no value, and 1', async () => {
+test('a wrong environment: one line that names every variable and shows no value, and 78', async () => {
   const service = await run({ PORT: '70000', HOLDPOINT_SERVICE_TOKEN: 'short-secret' });
-  expect(await service.exit).toBe(1);
+  expect(await service.exit).toBe(78);
   const said = lines(service.out());
   expect(said).toHaveLength(1);
   expect(said[0]).toMatchObject({ level: 'fatal', service: 'work' });
