@@ -103,7 +103,9 @@ describe('rules of the operator', () => {
   it('a field of an agent that there is not is named, with those that there are', () => {
     const path = join(home, 'misspelt.yaml');
     writeFileSync(path, 'agents:\n  a:\n    space: acme\n    model: openai/x\n    tool: [Mail]\n');
-    expect(() => loadAgents(path)).toThrow(/misspelt\.yaml:5: agents\.a: Unrecognized key: "tool"; allowed: space, .*tools/);
+    expect(() => loadAgents(path)).toThrow(
+      /misspelt\.yaml:5: agents\.a: Unrecognized key: "tool"; allowed: space, .*tools/,
+    );
   });
 
   it('a file that is no YAML is refused in one line', () => {

@@ -37,7 +37,8 @@ export class ToolRegistry {
   /** @throws at start, when two tools or two actions have names that can be taken for each other, or a schema is not strict. */
   constructor(tools: readonly Tool[]) {
     const alike = twoAlike(tools.map((t) => t.name));
-    if (alike !== undefined) throw new Error(`two tools are called ${alike[0] === alike[1] ? alike[0] : alike.join(' and ')}: rename one`);
+    if (alike !== undefined)
+      throw new Error(`two tools are called ${alike[0] === alike[1] ? alike[0] : alike.join(' and ')}: rename one`);
     for (const tool of tools) {
       if (!/^[A-Za-z][A-Za-z0-9_-]{0,63}$/.test(tool.name))
         throw new Error(`tool name ${tool.name} is not one that every provider accepts`);
