@@ -22,6 +22,7 @@ import { EventLog } from './store/event-log.js';
 import { positionOf } from './store/position.js';
 import { RunReceipts } from './store/run-receipts.js';
 import type { Database } from './store/schema.js';
+import { Watch } from './watch/watch.js';
 
 /** The service publishes nothing and has no outbox, so it needs the bus alone. */
 @Module({})
@@ -89,6 +90,7 @@ export class AuditModule implements OnApplicationShutdown {
         },
         { provide: KEYRING, useFactory: (db: Kysely<Database>) => keyringOf(config, db), inject: [DATABASE] },
         Tail,
+        Watch,
         OnEveryEvent,
       ],
     };

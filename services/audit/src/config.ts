@@ -49,6 +49,18 @@ export const auditConfig = baseConfig.extend({
     .transform((text) => text.split(/\s+/).filter(Boolean))
     .pipe(z.array(userId))
     .describe('user ids separated by spaces'),
+  AUDIT_WATCH_MS: z.coerce
+    .number()
+    .int()
+    .min(50)
+    .default(2_000)
+    .describe('milliseconds between two looks at what is new in the log, 50 or more'),
+  AUDIT_WATCH_OVERDUE_MS: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .default(600_000)
+    .describe('milliseconds until what stands still is overdue, 1 or more'),
   AUDIT_EXPORTS_MAX: z.coerce.number().int().min(1).max(100).default(4).describe('exports at once, from 1 to 100'),
 });
 export type AuditConfig = z.infer<typeof auditConfig>;

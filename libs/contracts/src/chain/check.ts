@@ -3,7 +3,7 @@ import { acceptCallEvent } from './call-grammar.js';
 import { waitsForPerson } from './call-table.js';
 import { isFollowed, Ledger } from './ledger.js';
 import { readMessage } from './read-message.js';
-import type { CheckReport, OpenEntity, StreamMessage } from './report.js';
+import type { CheckReport, OpenEntity, StreamMessage, Violation } from './report.js';
 import { acceptRunEvent } from './run-grammar.js';
 import { acceptPolicyChange, acceptSpaceEvent } from './space-grammar.js';
 import { acceptTaskEvent, stateOf } from './task-grammar.js';
@@ -93,6 +93,11 @@ export class StreamCheck {
       );
     else if (once) this.#ledger.found('call.repeated', seq, `${entity}/${e.subject}`, `${e.type} is stored twice`);
     else this.#ledger.counts.duplicates++;
+  }
+
+  /** Found so far, in the order in which they were. */
+  get violations(): readonly Violation[] {
+    return this.#ledger.violations;
   }
 
   finish({ settled = false }: CheckOptions = {}): CheckReport {

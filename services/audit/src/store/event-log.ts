@@ -19,6 +19,8 @@ export interface LoggedMessage {
   seq: number;
   subject: string;
   bytes: Buffer;
+  /** By the stream's clock. */
+  storedAt: Date;
   spaceId: string | null;
   runId: string | null;
 }
@@ -115,6 +117,18 @@ export class EventLog {
     return new Map(rows.map((row) => [row.stream_seq, toLogged(row)]));
   }
 
+  /** Whatever stands behind `seq`, in stream order: also duplicates, and what could not be read. */
+  async next(seq: number, limit: number): Promise<LoggedMessage[]> {
+    const rows = await this.db
+      .selectFrom('event_log')
+      .select(COLUMNS)
+      .where('stream_seq', '>', seq)
+      .orderBy('stream_seq')
+      .limit(limit)
+      .execute();
+    return rows.map(toLogged);
+  }
+
   /**
    * The next events behind `seq` that the filter lets through, in stream order, and the sequence up to which that is all
    * there are. Duplicates, and what could not be read, are left out.
@@ -170,12 +184,13 @@ export class EventLog {
   }
 }
 
-const COLUMNS = ['stream_seq', 'subject', 'body', 'space_id', 'run_id'] as const;
+const COLUMNS = ['stream_seq', 'subject', 'body', 'stored_at', 'space_id', 'run_id'] as const;
 
 const toLogged = (row: Pick<Database['event_log'], (typeof COLUMNS)[number]>): LoggedMessage => ({
   seq: row.stream_seq,
   subject: row.subject,
   bytes: row.body,
+  storedAt: row.stored_at,
   spaceId: row.space_id,
   runId: row.run_id,
 });
