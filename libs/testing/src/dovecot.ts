@@ -84,7 +84,7 @@ export async function startDovecot(options: { tls?: boolean } = {}): Promise<Dov
     },
     stop: async () => {
       await server.stop('SIGTERM', 5_000);
-      await rm(dir, { recursive: true, force: true });
+      await rm(dir, { recursive: true, force: true, maxRetries: 20 });
     },
   };
 }

@@ -230,7 +230,7 @@ describe('running → open or dead', () => {
     }
     expect(await inState(subject, 'dead')).toMatchObject({ attempt: 5, reason: 'failed' });
     const died = await eventually(async () => (await world.events('task.died', subject))[0]);
-    expect(died.data).toEqual({ attempts: 5, reason: 'failed' });
+    expect(died.data).toMatchObject({ attempts: 5, reason: 'failed', runId: expect.any(String) });
 
     expect((await world.post(`/v1/tasks/${subject}/retry`)).body).toMatchObject({ state: 'open', attempt: 6 });
     const run = runOf(await ready(subject, 6));

@@ -88,7 +88,7 @@ export const taskDied = define({
   once: false,
   description: 'Five attempts failed. A person decides what becomes of it.',
   when: 'When the run of the last attempt failed.',
-  data: z.strictObject({ attempts: z.int().min(1), reason: z.string().max(128) }),
+  data: z.strictObject({ attempts: z.int().min(1), reason: z.string().max(128), runId: token.optional() }),
 });
 
 export const taskCancelled = define({

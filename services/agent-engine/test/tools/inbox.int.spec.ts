@@ -43,7 +43,7 @@ describe.each(Object.keys(readers) as (keyof typeof readers)[])('Mail.read_inbox
   const { begin, id } = readers[reader];
   const put = (name: string, content: string, part = 'new') => writeFile(join(maildir, part, name), content);
   beforeEach(begin);
-  afterEach(() => rm(maildir, { recursive: true }));
+  afterEach(() => rm(maildir, { recursive: true, maxRetries: 20 }));
 
   it('lists new and read mails, newest first, and moves none', async () => {
     await put('1700000001.a.host:2,S', mail('older', 'seen\r\n'), 'cur');
@@ -134,7 +134,7 @@ describe.each(Object.keys(readers) as (keyof typeof readers)[])('Mail.read_inbox
 
 describe('Mail.read_inbox by maildir alone', () => {
   beforeEach(readers.maildir.begin);
-  afterEach(() => rm(maildir, { recursive: true }));
+  afterEach(() => rm(maildir, { recursive: true, maxRetries: 20 }));
 
   it('follows no link and takes no folder for a mail', async () => {
     await writeFile(join(maildir, 'new', '1.x'), mail('mail', ''));
@@ -146,7 +146,7 @@ describe('Mail.read_inbox by maildir alone', () => {
   });
 
   it('says so when the inbox is not there', async () => {
-    await rm(join(maildir, 'new'), { recursive: true });
+    await rm(join(maildir, 'new'), { recursive: true, maxRetries: 20 });
     expect(await read()).toMatchObject({ kind: 'did-not-happen', error: expect.stringContaining('Try again later') });
   });
 

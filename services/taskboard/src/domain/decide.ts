@@ -40,7 +40,9 @@ export function conclude(task: Task, run: HoldpointEvent<'run.completed'>, now: 
     case 'failed':
     case 'interrupted': {
       const reason = run.data.reason ?? run.data.status;
-      if (attempt >= task.attemptLimit) return { type: 'task.died', data: { attempts: attempt, reason } };
+      if (attempt >= task.attemptLimit) {
+        return { type: 'task.died', data: { attempts: attempt, reason, runId: run.subject } };
+      }
       const failures = attempt - (task.attemptLimit - ATTEMPTS);
       const dueAt = new Date(now.getTime() + backoffMs(failures, backoff)).toISOString();
       return { type: 'task.retried', data: { attempt: attempt + 1, dueAt, reason, by: null } };

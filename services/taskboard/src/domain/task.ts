@@ -78,7 +78,8 @@ export function evolve(task: Task, event: Exclude<TaskEvent, HoldpointEvent<'tas
     }
     case 'task.died':
       if (event.data.attempts !== task.attempt || !isUnfinished(task)) return task;
-      return to('dead', { reason: event.data.reason });
+      // as with `task.completed`: whether the run's own events were heard before must not matter
+      return to('dead', { reason: event.data.reason, runId: event.data.runId ?? task.runId });
     case 'task.cancelled':
       // Cancelled once; repeated only to name the run.
       if (task.state === 'cancelled' && task.runId === null) return { ...task, runId: event.data.runId };
