@@ -102,6 +102,20 @@ describe('G7, the system: fail closed', () => {
     expect((await check()).violations).toEqual([]);
   }, 120_000);
 
+  it('policy killed with proposals under way: nothing runs without a stored verdict, and all goes on by itself', async () => {
+    const begun = (await Promise.all(Array.from({ length: RUNS }, start))).filter((id) => id !== undefined);
+    expect(begun).toHaveLength(RUNS);
+    process.kill((await stack.pid('policy')) ?? 0, 'SIGKILL');
+    await Promise.all(begun.map(ended));
+    await stack.ready();
+    const again = await until('a run that goes through', async () => (await start()) as string);
+    expect((await ended(again)).state).toBe('ok');
+    const { violations, counts } = await check();
+    expect(violations).toEqual([]);
+    expect(counts.executed).toBeGreaterThan(0);
+    await rm(join(stack.paths.workspace, 'allowed.txt'), { force: true });
+  }, 120_000);
+
   it.each<ProcessName>(DEEP ? ['staging', 'taskboard', 'audit', 'nats', 'postgres'] : ['nats', 'postgres'])(
     '%s frozen: nothing runs without a stored verdict, and all goes on by itself afterwards',
     async (name) => {

@@ -93,7 +93,7 @@ describe('batches', () => {
       seen.push(...batch.map((m) => m.seq));
     });
     // Long before the consumer's acknowledgement wait is over: what the predecessor had in hand is fetched from the stream.
-    await eventually(() => seen.length === 40, { timeoutMs: 5_000 });
+    await eventually(() => seen.length === 40);
     // What was fetched can be acknowledged once it is delivered again, if nothing new comes in before.
     const { config } = await hub.jsm.consumers.info(STREAM, CONSUMER);
     await hub.jsm.consumers.update(STREAM, CONSUMER, { ...config, ack_wait: 500_000_000 });

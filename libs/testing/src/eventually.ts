@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
  */
 export async function eventually<T>(
   fn: () => T | Promise<T>,
-  { timeoutMs = 10_000, everyMs = 20, what = 'the condition' } = {},
+  { timeoutMs = 30_000, everyMs = 20, what = 'the condition' } = {},
 ): Promise<NonNullable<T>> {
   const end = performance.now() + timeoutMs;
   let last: unknown;

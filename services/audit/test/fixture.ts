@@ -176,7 +176,7 @@ export class World {
   }
 
   /** Waits until the log holds everything that the stream holds now. */
-  async logged(timeoutMs = 10_000): Promise<void> {
+  async logged(timeoutMs = 30_000): Promise<void> {
     const last = await this.lastSeq();
     const there = async () => ((await this.position())?.last_seq ?? 0) >= last;
     await eventually(there, { timeoutMs, what: `the log up to ${last}` });

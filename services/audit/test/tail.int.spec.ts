@@ -93,7 +93,7 @@ test('goes on behind the last id, and misses and repeats nothing over many cut c
   const heard: number[] = [];
   for (let turn = 0; heard.length < COUNT; turn++) {
     const listener = await Listener.open('type=run', { lastEventId: heard.at(-1) ?? from, instance: turn % 2 });
-    await eventually(() => listener.told.length > 0, { timeoutMs: 10_000 });
+    await eventually(() => listener.told.length > 0);
     listener.close();
     heard.push(...listener.told.map((t) => t.seq));
   }
