@@ -13,7 +13,7 @@ import { sha256 } from '../src/log/sha256.js';
 import { SigningKey } from '../src/log/signing-key.js';
 import { latestCheckpoint, type StoredCheckpoint } from '../src/store/checkpoints.js';
 import type { Database } from '../src/store/schema.js';
-import { CallMaker, newSigningKey, runEvents, World } from './fixture.js';
+import { CallMaker, GUARDED_TABLES, newSigningKey, runEvents, World } from './fixture.js';
 
 type Db = Transaction<Database>;
 
@@ -60,16 +60,7 @@ async function after(
   class Undo extends Error {}
   let text = '';
   const all = world.db.transaction().execute(async (tx) => {
-    for (const table of [
-      'event_log',
-      'audit_log',
-      'run_receipts',
-      'position',
-      'tree_tiles',
-      'checkpoints',
-      'signing_keys',
-    ])
-      await sql`ALTER TABLE ${sql.table(table)} DISABLE TRIGGER ALL`.execute(tx);
+    for (const table of GUARDED_TABLES) await sql`ALTER TABLE ${sql.table(table)} DISABLE TRIGGER ALL`.execute(tx);
     await tamper(tx);
     text = await exported(tx, options.filter, options.filter ? (sizes[0] as number) : null);
     throw new Undo();
@@ -103,17 +94,13 @@ async function shift(db: Db, seq: number, by: 1 | -1): Promise<void> {
   const far = 1_000_000;
   for (const step of [far, by - far])
     for (const [table, column] of [
-      ...[
-        ['event_log', 'stream_seq'],
-        ['audit_log', 'stream_seq'],
-        ['audit_log', 'arguments_seq'],
-      ],
-      ...[
-        ['audit_log', 'note_seq'],
-        ['run_receipts', 'stream_seq'],
-        ['run_receipts', 'result_seq'],
-      ],
-    ] as [string, string][])
+      ['event_log', 'stream_seq'],
+      ['audit_log', 'stream_seq'],
+      ['audit_log', 'arguments_seq'],
+      ['audit_log', 'note_seq'],
+      ['run_receipts', 'stream_seq'],
+      ['run_receipts', 'result_seq'],
+    ] as const)
       await run(
         db,
         `UPDATE ${table} SET ${column} = ${column} + ${step} WHERE ${column} >= ${step === far ? seq : far}`,
@@ -157,15 +144,7 @@ beforeAll(async () => {
   firstNote = await world.file('first.txt', (await latestCheckpoint(world.db, sizes[0]))?.note as string);
   ({ vkey } = await world.db.selectFrom('signing_keys').select('vkey').executeTakeFirstOrThrow());
   older = await world.db.transaction().execute((tx) => exported(tx));
-  for (const table of [
-    'event_log',
-    'audit_log',
-    'run_receipts',
-    'position',
-    'tree_tiles',
-    'checkpoints',
-    'signing_keys',
-  ])
+  for (const table of GUARDED_TABLES)
     await sql.raw(`CREATE TABLE public.backup_${table} AS SELECT * FROM ${table}`).execute(world.db);
   await app.close();
   app = await world.start({
@@ -306,15 +285,7 @@ describe('a superuser tampers with the database (G9)', () => {
       'an old backup put back',
       ['rolled-back'],
       async (db) => {
-        for (const table of [
-          'event_log',
-          'audit_log',
-          'run_receipts',
-          'position',
-          'tree_tiles',
-          'checkpoints',
-          'signing_keys',
-        ])
+        for (const table of GUARDED_TABLES)
           await run(db, `DELETE FROM ${table}; INSERT INTO ${table} SELECT * FROM public.backup_${table}`);
       },
     ],

@@ -46,7 +46,9 @@ export async function endProcess(p: ProcessIdentity, signal: NodeJS.Signals, gra
     if (!isRunning(p)) return;
     try {
       process.kill(p.pid, s);
-    } catch {}
+    } catch {
+      // it ended in between, or is not ours to end: whether it is gone is what counts
+    }
     if (await whenGone(p, wait)) return;
   }
   throw new Error(`process ${p.pid} does not end; end it by hand`);
